@@ -154,7 +154,7 @@ class Studio:
         return tab
 
     def processes(self, module: str = "") -> list[int]:
-        """The processes that it has started: all, or those of studio.worker or studio.tasks."""
+        """The processes that it has started: all, or those of studio.run_worker or studio.pool_worker."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         found = []
         for each in children.read_text().split():

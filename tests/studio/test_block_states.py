@@ -3,18 +3,18 @@
 from types import SimpleNamespace
 
 from backblocks.graph.events import Event
-from backblocks.studio.block_states import BlockLog
+from backblocks.studio.block_states import BlockStateTracker
 
 
 def test_what_has_nothing_to_do_in_a_step_waits_no_longer_in_the_next():
-    log = BlockLog()
-    log.begin(["variable", "more"])
+    log = BlockStateTracker()
+    log.start(["variable", "more"])
     told = {}
 
     def step():
         for kind, done in (("started", 0), ("finished", 1)):
-            log.see("more", Event(kind, SimpleNamespace(), done=done, total=1))
-        told.update({state.block: state.state for state in log.changed()})
+            log.handle("more", Event(kind, SimpleNamespace(), done=done, total=1))
+        told.update({state.block: state.state for state in log.take_changed()})
 
     step()
     assert told == {"variable": "waiting", "more": "done"}

@@ -5,7 +5,7 @@ import time
 import pytest
 from conftest import page_file
 
-from backblocks.studio.checking import checked, peak_bytes
+from backblocks.studio.page_check import check_page, peak_bytes
 
 
 def placeholder(*shape):
@@ -13,7 +13,7 @@ def placeholder(*shape):
 
 
 def check(tmp_path, blocks, **more):
-    return checked(1, 0, {"format": 1, "blocks": blocks, **more}, tmp_path / "p.page.json")
+    return check_page(1, 0, {"format": 1, "blocks": blocks, **more}, tmp_path / "p.page.json")
 
 
 def shapes(found):
@@ -162,7 +162,7 @@ def test_problems_stand_in_the_order_of_blocks_and_those_of_the_page_last(tmp_pa
     [{}, {"format": 99}, {"format": 1, "blocks": []}, {"format": 1, "blocks": {"a": {"op": 1}}}],
 )
 def test_what_is_no_page_is_a_problem_and_not_a_crash(tmp_path, document):
-    (problem,) = checked(1, 0, document, tmp_path / "p.page.json").problems
+    (problem,) = check_page(1, 0, document, tmp_path / "p.page.json").problems
     assert problem.text
 
 
@@ -180,7 +180,7 @@ def test_a_page_of_a_thousand_blocks_is_checked_in_a_fifth_of_a_second(tmp_path)
     times = []
     for _ in range(5):
         begun = time.process_time()  # what others do on this machine does not count
-        found = checked(1, 0, document, tmp_path / "p.page.json")
+        found = check_page(1, 0, document, tmp_path / "p.page.json")
         times.append(time.process_time() - begun)
     assert len(found.pins) == 1000
     assert not found.problems

@@ -34,7 +34,7 @@ def told(*arguments, **environment):
 
 def test_it_prints_one_line_and_serves_before_the_library_is_loaded(studio):
     assert re.fullmatch(r"backblocks studio: http://127\.0\.0\.1:\d+/#token=\S+\n", studio.line)
-    code = "import sys, backblocks.studio.serving; print('numpy' in sys.modules)"
+    code = "import sys, backblocks.studio.server; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout == "False\n"
     begun = time.monotonic()
@@ -172,7 +172,7 @@ def test_two_ctrl_c_always_end_it(tmp_path, hangs):
         os.mkfifo(tmp_path / "state/backblocks/drafts" / f"{name}.jsonl")
         tab.send("open", request=5, path="p.page.json")
     else:
-        for process in studio.processes("studio.tasks"):
+        for process in studio.processes("studio.pool_worker"):
             os.kill(process, signal.SIGSTOP)
         tab.change(page, {"path": ["title"], "value": "x"})
         if hangs == "a save":

@@ -16,12 +16,13 @@ import pytest
 from simulated_disk import Disk, Faults, make_tree, on_disk, tree_of
 
 import backblocks as bb
-from backblocks.studio import drafts, open_pages, tasks
 from backblocks.studio import messages as m
+from backblocks.studio import open_pages, pool_worker
 from backblocks.studio.clients import has_change
-from backblocks.studio.drafts import State
-from backblocks.studio.open_pages import Desk, OpenPage, Refusal
-from backblocks.studio.running import Children
+from backblocks.studio.journal import read_journal
+from backblocks.studio.open_pages import OpenPage, OpenPages, Refusal
+from backblocks.studio.page_runner import RunProcesses
+from backblocks.studio.state_folder import StateFolder
 from backblocks.studio.workspace import Workspace
 
 PAGE, MOVED = "p.page.json", "new/q.page.json"
@@ -41,9 +42,9 @@ OLD = {
 @pytest.fixture
 def root(tmp_path, monkeypatch):
     """A folder with a page in it; journals are synced at once and compacted often."""
-    monkeypatch.setattr(open_pages, "_SYNC", 0)
-    monkeypatch.setattr(open_pages, "_SYNC_AGAIN", 0)
-    monkeypatch.setattr(drafts, "_SMALL", 0)
+    monkeypatch.setattr(open_pages, "_SYNC_DELAY", 0)
+    monkeypatch.setattr(open_pages, "_SYNC_RETRY_DELAY", 0)
+    monkeypatch.setattr("backblocks.studio.journal._SMALL", 0)
     monkeypatch.setattr(OpenPage, "check", lambda self: None)
     monkeypatch.setattr(os, "fsync", lambda handle: None)  # the simulated disk knows what is synced
     (tmp_path / "root/work/p.arrays").mkdir(parents=True)
@@ -66,7 +67,7 @@ class InThisProcess:
     """Does what the pool's processes do, where the simulated disk is."""
 
     async def run(self, task):
-        return await asyncio.to_thread(tasks._do, task)
+        return await asyncio.to_thread(pool_worker._execute, task)
 
 
 class Session:
@@ -103,9 +104,9 @@ class Session:
             return await action()
 
     async def open(self, name=PAGE):
-        state = await self.retry(lambda: asyncio.to_thread(State, self.root / "state"))
-        desk = Desk(Workspace(self.root / "work"), state, Children(), InThisProcess())
-        page = await self.retry(lambda: desk.open(m.Open(1, path=name)))
+        state = await self.retry(lambda: asyncio.to_thread(StateFolder, self.root / "state"))
+        pages = OpenPages(Workspace(self.root / "work"), state, RunProcesses(), InThisProcess())
+        page = await self.retry(lambda: pages.open(m.Open(1, path=name)))
         page.tabs[self.number] = self
         self.documents[page.revision] = page.document
         return page
@@ -116,16 +117,16 @@ class Session:
         )
         before = page.document
         try:
-            await page.take(change, self)
+            await page.apply_change(change, self)
         except Refusal:
             assert page.document is before
             self.refused()
-            await page.take(change, self)
+            await page.apply_change(change, self)
         self.documents[page.revision] = page.document
         if wait:
             while page._syncing is not None:
                 await asyncio.sleep(0)
-            found = drafts.read(page._journal.path)
+            found = read_journal(page._journal.path)
             assert (found.document, found.is_damaged) == (page.document, False)
 
     async def save(self, page, path=""):
@@ -149,7 +150,7 @@ class Session:
             await self.edit(page, name, wait=name == "i")
         await self.save(page, MOVED)
         await self.edit(page, "j")
-        page.let_go()
+        page.release()
 
 
 async def look_at(root, marks, contents, is_broken):
@@ -175,10 +176,10 @@ async def look_at(root, marks, contents, is_broken):
         await session.edit(page, "y", 2.0)
         assert await page.save("", True) == m.Saved(page.number, page.revision, name)
         await session.edit(page, "z")
-        page.let_go()
+        page.release()
         again = await session.open(name)
         assert set(again.document["blocks"]) == {*known, "z", "y"}
-        again.let_go()
+        again.release()
     whole = [name for name in missing if not missing[name]]
     assert MOVED in whole if is_moved else whole, "what was confirmed as journaled is there"
     left = [path for path in tree_of(root) if path.endswith(".backblocks")]
@@ -258,7 +259,7 @@ def test_a_journal_that_is_being_compacted_does_not_stop_the_event_loop(root):
         await asyncio.sleep(0.01)
         waited = time.monotonic() - begun
         await edit
-        page.let_go()
+        page.release()
         return waited
 
     assert asyncio.run(main()) < 0.5

@@ -1,5 +1,6 @@
 """Work is not lost: journals, saves, versions, and what is found again after a power cut."""
 
+import hashlib
 import json
 import os
 import random
@@ -11,10 +12,17 @@ import conftest
 import pytest
 from conftest import page_file
 
-from backblocks.studio import drafts
 from backblocks.studio.document import apply
-from backblocks.studio.drafts import Found, Journal, State, Taken
+from backblocks.studio.journal import (
+    Journal,
+    JournalContents,
+    PageInUse,
+    _Entry,
+    _line,
+    read_journal,
+)
 from backblocks.studio.messages import Edit
+from backblocks.studio.state_folder import MAX_VERSIONS, StateFolder
 
 START = {"title": "start", "blocks": {"a": {"op": "Const", "attrs": {"value": 1.0}}}}
 
@@ -31,13 +39,13 @@ def block(name, value=1.0):
 
 
 def test_a_journal_gives_back_every_change_and_what_it_began_with(tmp_path):
-    state = State(tmp_path)
-    journal = Journal(state, "page")
+    state = StateFolder(tmp_path)
+    journal = Journal(state.drafts, "page")
     journal.begin(Path("/page"), "digest", {"title": "a"})
     journal.add([Edit(["title"], "b")], "rename", {"title": "b"})
     journal.add([Edit(["n"], 1.0)], "", {"title": "b", "n": 1.0})
-    journal.leave()
-    found = drafts.read(journal.path)
+    journal.close()
+    found = read_journal(journal.path)
     assert (found.page, found.digest, found.changes) == ("/page", "digest", 2)
     assert (found.start, found.document) == ({"title": "a"}, {"title": "b", "n": 1.0})
     assert abs(found.since - time.time()) < 60
@@ -45,25 +53,25 @@ def test_a_journal_gives_back_every_change_and_what_it_began_with(tmp_path):
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
 def test_a_journal_that_was_cut_off_loses_the_last_line_at_most(tmp_path, cut):
-    state = State(tmp_path)
-    journal = Journal(state, "page")
+    state = StateFolder(tmp_path)
+    journal = Journal(state.drafts, "page")
     journal.begin(None, "", {"n": 0})
     for n in range(3):
         journal.add([Edit(["n"], n)], "", {"n": n})
-    journal.leave()
+    journal.close()
     data = journal.path.read_bytes()
     journal.path.write_bytes(data[: len(data) - cut])
-    again = Journal(state, "page")
-    found = again.found()
+    again = Journal(state.drafts, "page")
+    found = again.contents()
     assert (found.document, found.changes) == ({"n": 1}, 2)
-    again.go_on(found)
+    again.resume(found)
     again.add([Edit(["n"], 7)], "", {"n": 7})
-    again.leave()
-    assert drafts.read(journal.path).document == {"n": 7}
+    again.close()
+    assert read_journal(journal.path).document == {"n": 7}
 
 
 def test_a_disk_that_is_full_leaves_no_half_line(tmp_path, monkeypatch):
-    journal = Journal(State(tmp_path), "page")
+    journal = Journal(StateFolder(tmp_path).drafts, "page")
     journal.begin(None, "", {"n": 0})
     write = os.write
 
@@ -71,46 +79,46 @@ def test_a_disk_that_is_full_leaves_no_half_line(tmp_path, monkeypatch):
         write(handle, data[: len(data) // 2])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(drafts.os, "write", half)
+    monkeypatch.setattr("backblocks.studio.journal.os.write", half)
     with pytest.raises(OSError, match="No space"):
         journal.add([Edit(["n"], 1)], "", {"n": 1})
     monkeypatch.undo()
     journal.add([Edit(["n"], 2)], "", {"n": 2})
-    journal.leave()
-    found = drafts.read(journal.path)
+    journal.close()
+    found = read_journal(journal.path)
     assert (found.document, found.damage) == ({"n": 2}, None)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]\n", b'{"page": 1}\n', b"\xff\xfe"])
 def test_what_is_no_journal_is_none(tmp_path, data):
     (tmp_path / "x.jsonl").write_bytes(data)
-    assert drafts.read(tmp_path / "x.jsonl") is None
+    assert read_journal(tmp_path / "x.jsonl") is None
 
 
 def journal_of(state, *changes):
     """A journal of `{"n": 0}` with these changes, and the document that they make."""
-    journal = Journal(state, "page")
+    journal = Journal(state.drafts, "page")
     document = {"n": 0}
     journal.begin(None, "", document)
     for edit in changes:
         document, _ = apply(document, [edit])
         journal.add([edit], "", document)
     journal.sync()
-    journal.leave()
+    journal.close()
     return journal.path, document
 
 
 def test_a_flipped_bit_costs_the_line_it_is_in_and_no_other(tmp_path):
-    state, chance = State(tmp_path), random.Random(3)  # noqa: S311
+    state, chance = StateFolder(tmp_path), random.Random(3)  # noqa: S311
     path, whole = journal_of(state, *(Edit([f"key {n}"], n) for n in range(5)))
     data = path.read_bytes()
-    base = Found("", "", {"n": 0}, {"n": 0})
+    base = JournalContents("", "", {"n": 0}, {"n": 0})
     lines = [n for n, line in enumerate(data.splitlines(keepends=True)) for _ in line]
     for place, line in enumerate(lines):
         damaged = bytearray(data)
         damaged[place] ^= 1 << chance.randrange(8)
         path.write_bytes(damaged)
-        found = drafts.read(path, base)
+        found = read_journal(path, base)
         left = {key: value for key, value in whole.items() if key != f"key {line - 1}"}
         assert found.document == left, (place, bytes(damaged))
         assert found.damage.lines in (1, 2), "two where the bit made an end of a line"
@@ -118,48 +126,48 @@ def test_a_flipped_bit_costs_the_line_it_is_in_and_no_other(tmp_path):
 
 
 def test_a_damaged_journal_is_set_aside_and_goes_on_without_what_needs_the_lost_line(tmp_path):
-    state = State(tmp_path)
+    state = StateFolder(tmp_path)
     edits = [Edit(["a"], {}), Edit(["a", "x"], 1), Edit(["b"], 2), Edit(["a", "x"])]
     path, _ = journal_of(state, *edits)
     data = path.read_bytes()
     at = data.index(b'["a"]')
     path.write_bytes(damaged := data[:at] + b"?" + data[at + 1 :])
-    journal = Journal(state, "page")
-    found = journal.go_on(journal.found())
+    journal = Journal(state.drafts, "page")
+    found = journal.resume(journal.contents())
     assert (found.document, found.changes) == ({"n": 0, "b": 2}, 1)
     assert (found.damage.lines, found.damage.unapplied) == (1, 2)
     assert Path(found.damage.copy).read_bytes() == damaged
     journal.add([Edit(["c"], 3)], "", {"n": 0, "b": 2, "c": 3})
-    journal.leave()
-    again = drafts.read(path)
+    journal.close()
+    again = read_journal(path)
     assert (again.document, again.changes) == ({"n": 0, "b": 2, "c": 3}, 2)
     assert not again.is_damaged
     assert again.damage == found.damage, "it is told until the page is saved"
 
 
 def test_a_journal_without_checksums_opens_and_goes_on(tmp_path):
-    state = State(tmp_path)
+    state = StateFolder(tmp_path)
     lines = [
         {"page": "", "digest": "", "document": {"n": 0}},
         {"time": 1.5, "edits": [{"path": ["n"], "value": 1}], "label": "set"},
     ]
     file = state.drafts / "page.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    journal = Journal(state, "page")
-    found = journal.found()
+    journal = Journal(state.drafts, "page")
+    found = journal.contents()
     assert (found.document, found.changes, found.since, found.damage) == ({"n": 1}, 1, 1.5, None)
-    journal.go_on(found)
+    journal.resume(found)
     journal.add([Edit(["m"], 2)], "", {"n": 1, "m": 2})
-    journal.leave()
-    again = drafts.read(file)
+    journal.close()
+    again = read_journal(file)
     assert (again.document, again.changes, again.damage) == ({"n": 1, "m": 2}, 2, None)
     file.write_bytes(file.read_bytes().replace(b'"label"', b'"lab?l'))
-    assert drafts.read(file).document == {"n": 0, "m": 2}
+    assert read_journal(file).document == {"n": 0, "m": 2}
 
 
 def test_a_journal_is_compacted_when_it_is_large_beside_its_document(tmp_path):
-    state = State(tmp_path)
-    journal = Journal(state, "page")
+    state = StateFolder(tmp_path)
+    journal = Journal(state.drafts, "page")
     journal.begin(Path("/page"), "digest", {"n": 0})
     size = 3 << 20
     for n in range(8):
@@ -167,9 +175,9 @@ def test_a_journal_is_compacted_when_it_is_large_beside_its_document(tmp_path):
         journal.add([Edit(["text"], document["text"])], "", document)
         journal.sync()
         assert journal.path.stat().st_size < 3 * size
-    journal.saving("new digest")
-    journal.leave()
-    found = drafts.read(journal.path)
+    journal.mark_saving("new digest")
+    journal.close()
+    found = read_journal(journal.path)
     assert (found.page, found.digest, found.saving) == ("/page", "digest", "new digest")
     assert (found.start, found.document, found.changes) == ({"n": 0}, document, 8)
     assert sorted(os.listdir(state.drafts)) == ["page.jsonl", "page.lock"]
@@ -177,47 +185,47 @@ def test_a_journal_is_compacted_when_it_is_large_beside_its_document(tmp_path):
 
 
 def test_a_page_is_held_by_one_studio_at_a_time(tmp_path):
-    state = State(tmp_path)
-    journal = Journal(state, "page")
-    with pytest.raises(Taken):
-        Journal(state, "page")
-    journal.leave()
-    Journal(state, "page").leave()
+    state = StateFolder(tmp_path)
+    journal = Journal(state.drafts, "page")
+    with pytest.raises(PageInUse):
+        Journal(state.drafts, "page")
+    journal.close()
+    Journal(state.drafts, "page").leave()
 
 
 def test_the_last_versions_are_kept(tmp_path):
-    state = State(tmp_path)
-    for n in range(drafts.MOST_VERSIONS + 5):
-        state.keep("page", b'{"blocks": {"a": 1}}' + b" " * n, 1000.0 + n)
-    kept = state.kept("page")
-    assert len(kept) == drafts.MOST_VERSIONS
-    assert kept[0][1:] == (1000.0 + drafts.MOST_VERSIONS + 4, 1)
-    assert state.version("page", kept[0][0]).endswith(b" " * (drafts.MOST_VERSIONS + 4))
-    assert state.version("page", "../page/" + kept[0][0]) is None
+    state = StateFolder(tmp_path)
+    for n in range(MAX_VERSIONS + 5):
+        state.add_version("page", b'{"blocks": {"a": 1}}' + b" " * n, 1000.0 + n)
+    kept = state.list_versions("page")
+    assert len(kept) == MAX_VERSIONS
+    assert kept[0][1:] == (1000.0 + MAX_VERSIONS + 4, 1)
+    assert state.read_version("page", kept[0][0]).endswith(b" " * (MAX_VERSIONS + 4))
+    assert state.read_version("page", "../page/" + kept[0][0]) is None
 
 
 def test_a_clock_that_goes_back_deletes_no_new_version(tmp_path):
-    state = State(tmp_path)
-    for n in range(drafts.MOST_VERSIONS):
-        state.keep("page", b"{}" + b" " * n, 2e9 + n)
+    state = StateFolder(tmp_path)
+    for n in range(MAX_VERSIONS):
+        state.add_version("page", b"{}" + b" " * n, 2e9 + n)
     for n in range(3):
-        state.keep("page", b"[]" + b" " * n, 1e9 - n)
-    kept = state.kept("page")
-    assert len(kept) == drafts.MOST_VERSIONS
+        state.add_version("page", b"[]" + b" " * n, 1e9 - n)
+    kept = state.list_versions("page")
+    assert len(kept) == MAX_VERSIONS
     assert [when for _, when, _ in kept[:4]] == [1e9 - 2, 1e9 - 1, 1e9, 2e9 + 49]
-    assert [state.version("page", name) for name, _, _ in kept[:3]] == [b"[]  ", b"[] ", b"[]"]
-    assert state.version("page", kept[-1][0]) == b"{}   "
+    assert [state.read_version("page", name) for name, _, _ in kept[:3]] == [b"[]  ", b"[] ", b"[]"]
+    assert state.read_version("page", kept[-1][0]) == b"{}   "
 
 
 def test_versions_from_before_there_was_a_counter_are_older_than_those_with_one(tmp_path):
-    state = State(tmp_path)
+    state = StateFolder(tmp_path)
     (state.versions / "page").mkdir()
     for name in ("002000000000000-1.json", "001000000000000-7.json", ".DS_Store"):
         (state.versions / "page" / name).write_text(name)
-    state.keep("page", b"{}", -1.5)
-    kept = state.kept("page")
+    state.add_version("page", b"{}", -1.5)
+    kept = state.list_versions("page")
     assert [each[1:] for each in kept] == [(-1.5, 0), (2e9, 1), (1e9, 7)]
-    assert state.version("page", "001000000000000-7") == b"001000000000000-7.json"
+    assert state.read_version("page", "001000000000000-7") == b"001000000000000-7.json"
 
 
 # -- after a power cut ----------------------------------------------------------------------------
@@ -400,9 +408,9 @@ def test_a_kill_between_writing_the_file_and_ending_the_journal_offers_nothing(s
     held = journal.read_bytes()
     tab.send("save", page=page)
     tab.hear("saved")
-    digest = drafts.hashlib.sha256(file.read_bytes()).hexdigest()
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
     studio.kill()
-    journal.write_bytes(held + drafts._line(drafts._Entry(saving=digest)))
+    journal.write_bytes(held + _line(_Entry(saving=digest)))
     assert "draft" not in start().tab().open(path="p.page.json")
 
 
@@ -573,7 +581,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_file_and_every_change(small_disk
     tab.change(page, title("there is room"))
     tab.hear("journaled", revision=done + 1)
     (journal,) = (disk / "state/backblocks/drafts").glob("*.jsonl")
-    assert len(drafts.read(journal).document["blocks"]) == done + 1
+    assert len(read_journal(journal).document["blocks"]) == done + 1
     tab.send("save", page=page)
     tab.hear("saved", revision=done + 1)
     assert len(json.loads(file.read_bytes())["blocks"]) == done + 1

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import page_file
 
-from backblocks.studio import pipe, process_pool
+from backblocks.studio import ipc, process_pool
 from backblocks.studio.process_pool import ProcessPool, TaskError
 
 NEG = {"a": {"op": "Const", "attrs": {"value": {"dtype": "float32", "value": [1, 2]}}}}
@@ -29,7 +29,7 @@ def npz(**arrays):
 
 
 def test_the_server_imports_nothing_of_ops_and_graphs():
-    code = "import sys, backblocks.studio.serving; print(*sys.modules)"
+    code = "import sys, backblocks.studio.server; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     loaded = done.stdout.split()
     assert "backblocks.studio.open_pages" in loaded
@@ -59,7 +59,7 @@ def test_whatever_tabs_ask_for_the_server_never_loads_what_computes(studio):
     assert "python" in loaded
     assert "numpy" not in loaded
     assert "_native" not in loaded
-    (worker,) = studio.processes("studio.worker")
+    (worker,) = studio.processes("studio.run_worker")
     assert "_native" in Path(f"/proc/{worker}/maps").read_text()
 
 
@@ -68,7 +68,7 @@ def test_whatever_tabs_ask_for_the_server_never_loads_what_computes(studio):
 
 def stop_tasks(studio):
     """Stops the process that checks pages, as an endless loop would, once it is idle."""
-    (process,) = studio.processes("studio.tasks")
+    (process,) = studio.processes("studio.pool_worker")
     os.kill(process, signal.SIGSTOP)
     return process
 
@@ -119,7 +119,7 @@ def test_a_change_does_not_wait_for_a_check_that_hangs(studio):
     tab.hear("checked", page=page)
     tab.hear("checked", page=page)
     for number in (1, 3, 5):
-        for process in studio.processes("studio.tasks"):
+        for process in studio.processes("studio.pool_worker"):
             os.kill(process, signal.SIGSTOP)
         tab.change(page, {"path": ["title"], "value": "hangs"})
         time.sleep(0.5)
@@ -157,8 +157,8 @@ def test_checks_do_not_wait_for_a_run(studio):
         tab.change(page, {"path": ["title"], "value": str(number)})
         tab.hear("checked", revision=number)
         assert time.monotonic() - begun < 1
-    (worker,) = studio.processes("studio.worker")
-    assert worker not in studio.processes("studio.tasks")
+    (worker,) = studio.processes("studio.run_worker")
+    assert worker not in studio.processes("studio.pool_worker")
     tab.send("control", page=page, what="stop")
     tab.hear("run state", state="idle")
 
@@ -180,20 +180,20 @@ def in_pool(work, **limits):
 
 
 def check_of(tmp_path, blocks=NEG):
-    return pipe.CheckPage(1, 0, {"format": 1, "blocks": blocks}, str(tmp_path / "p.page.json"))
+    return ipc.CheckPage(1, 0, {"format": 1, "blocks": blocks}, str(tmp_path / "p.page.json"))
 
 
 def test_a_task_that_hangs_is_ended_and_the_next_has_a_new_process(tmp_path, monkeypatch):
     async def work(pool):
         await pool.run(check_of(tmp_path))
         (process,) = pool._all
-        monkeypatch.setattr(pipe.CheckPage, "seconds", 0.5)
+        monkeypatch.setattr(ipc.CheckPage, "seconds", 0.5)
         os.kill(process.process.pid, signal.SIGSTOP)
         with pytest.raises(
             TaskError, match=r"could not check this page: it took longer than 0.5 s"
         ):
             await pool.run(check_of(tmp_path))
-        monkeypatch.setattr(pipe.CheckPage, "seconds", 60)
+        monkeypatch.setattr(ipc.CheckPage, "seconds", 60)
         found = await pool.run(check_of(tmp_path))
         assert process not in pool._all
         return found
@@ -211,7 +211,7 @@ def test_a_task_that_takes_too_much_memory_is_told(tmp_path, monkeypatch):
 
     async def work(pool):
         with pytest.raises(TaskError, match="memory"):
-            await pool.run(pipe.ReadArrays(str(tmp_path / "x"), "x.npy", str(tmp_path / "p")))
+            await pool.run(ipc.ReadArrays(str(tmp_path / "x"), "x.npy", str(tmp_path / "p")))
         return await pool.run(check_of(tmp_path))
 
     assert in_pool(work).pins
@@ -247,7 +247,7 @@ def test_a_task_that_hangs_ends_soon_after_its_caller_is_cancelled(tmp_path):
 def test_a_fault_of_ours_is_told_with_what_to_send(tmp_path):
     async def work(pool):
         with pytest.raises(TaskError) as told:
-            await pool.run(pipe.ExportPage({"format": 1, "blocks": 5}, 7, "python"))
+            await pool.run(ipc.ExportPage({"format": 1, "blocks": 5}, 7, "python"))
         return str(told.value)
 
     text = in_pool(work)

@@ -8,11 +8,12 @@ import time
 import pytest
 from conftest import page_file
 
-from backblocks.studio import clients, drafts
+from backblocks.studio import clients
 from backblocks.studio.clients import Client, has_change, is_late, with_change
 from backblocks.studio.document import apply
-from backblocks.studio.drafts import Journal, State
+from backblocks.studio.journal import Journal, read_journal
 from backblocks.studio.messages import Edit
+from backblocks.studio.state_folder import StateFolder
 
 START = {"blocks": {}, "notes": {"n": {"list": []}}}
 
@@ -167,10 +168,10 @@ def test_numbers_that_were_skipped_are_known():
 
 def test_what_is_known_has_bounds():
     known = {}
-    for n in range(clients.MOST_CLIENTS + 10):
+    for n in range(clients.MAX_CLIENTS + 10):
         known = with_change(known, f"client {n}", 1)
         known = with_change(known, "busy", n + 1)
-    assert len(known) == clients.MOST_CLIENTS
+    assert len(known) == clients.MAX_CLIENTS
     assert [*known][-2:] == [f"client {n}", "busy"]
     assert "client 0" not in known
     known = with_change(known, "busy", 2**53)
@@ -179,8 +180,8 @@ def test_what_is_known_has_bounds():
 
 
 def test_a_journal_that_is_compacted_still_knows_the_changes(tmp_path, monkeypatch):
-    monkeypatch.setattr(drafts, "_SMALL", 0)
-    journal = Journal(State(tmp_path), "page")
+    monkeypatch.setattr("backblocks.studio.journal._SMALL", 0)
+    journal = Journal(StateFolder(tmp_path).drafts, "page")
     document = {"l": []}
     journal.begin(None, "", document, {"before": Client(7)})
     for number in range(1, 30):
@@ -188,9 +189,9 @@ def test_a_journal_that_is_compacted_still_knows_the_changes(tmp_path, monkeypat
         document, _ = apply(document, [edit])
         journal.add([edit], "", document, "tab", number)
         journal.sync()
-    journal.leave()
+    journal.close()
     assert len(journal.path.read_bytes().splitlines()) < 20, "it was compacted"
-    found = drafts.read(journal.path)
+    found = read_journal(journal.path)
     assert found.clients == {"before": Client(7), "tab": Client(29)}
 
 
@@ -198,28 +199,28 @@ def test_journals_from_before_changes_had_numbers_are_read(tmp_path):
     (tmp_path / "x.jsonl").write_bytes(
         b'{"page":"","digest":"","document":{"n":0}}\n{"time":1.0,"edits":[{"path":["n"],"value":1}]}\n'
     )
-    found = drafts.read(tmp_path / "x.jsonl")
+    found = read_journal(tmp_path / "x.jsonl")
     assert (found.document, found.clients) == ({"n": 1}, {})
 
 
 def test_clients_of_a_saved_page_are_forgotten_after_a_week(tmp_path):
-    journal = Journal(State(tmp_path), "page")
-    journal.end({"tab": Client(3)})
+    journal = Journal(StateFolder(tmp_path).drafts, "page")
+    journal.delete({"tab": Client(3)})
     assert journal.saved_clients() == {"tab": Client(3)}
-    journal.leave()
+    journal.close()
     (file,) = (tmp_path / "drafts").glob("*.clients")
     six_days, eight_days = (time.time() - n * 86_400 for n in (6, 8))
     os.utime(file, (six_days, six_days))
-    State(tmp_path)
+    StateFolder(tmp_path)
     assert file.exists()
     os.utime(file, (eight_days, eight_days))
-    State(tmp_path)
+    StateFolder(tmp_path)
     assert not file.exists()
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"a": 1}', b"\xff"])
 def test_a_damaged_file_of_clients_is_none(tmp_path, data):
-    journal = Journal(State(tmp_path), "page")
+    journal = Journal(StateFolder(tmp_path).drafts, "page")
     (tmp_path / "drafts/page.clients").write_bytes(data)
     assert journal.saved_clients() == {}
-    journal.leave()
+    journal.close()

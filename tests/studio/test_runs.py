@@ -325,7 +325,7 @@ def alone(studio, content):
 def test_a_process_that_does_not_answer_is_killed_and_replaced(studio):
     tab, page = alone(studio, COUNTER)
     tab.run(page)
-    (worker,) = studio.processes("studio.worker")
+    (worker,) = studio.processes("studio.run_worker")
     tab.send("run", page=page, mode="free")
     tab.hear("run state", state="running")
     os.kill(worker, signal.SIGSTOP)
@@ -336,7 +336,7 @@ def test_a_process_that_does_not_answer_is_killed_and_replaced(studio):
     assert "did not stop" in ended["problem"]["text"]
     assert "begin again" in ended["problem"]["hint"]
     assert tab.run(page)["step"] == 1
-    assert studio.processes("studio.worker") != [worker]
+    assert studio.processes("studio.run_worker") != [worker]
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_a_crash_is_told_at_the_block_that_ran_and_the_studio_lives(studio, how,
     tab.send("run", page=page)
     while states(tab).get("product") != "running":
         tab.next()
-    (worker,) = studio.processes("studio.worker")
+    (worker,) = studio.processes("studio.run_worker")
     os.kill(worker, how)
     ended = tab.hear("run state", state="idle")
     assert ended["problem"]["block"] == "product"
@@ -359,7 +359,7 @@ def test_a_crash_is_told_at_the_block_that_ran_and_the_studio_lives(studio, how,
 CRASHES = """
 import os, signal, sys
 
-if "backblocks.studio.worker" in sys.orig_argv:
+if "backblocks.studio.run_worker" in sys.orig_argv:
     from backblocks.ops import REGISTRY
 
     calls, reference = iter(range({calls})), REGISTRY["Cumsum"].reference

@@ -17,9 +17,9 @@ from websockets.sync.client import connect
 
 from backblocks.studio import messages as m
 from backblocks.studio.app import create_app
-from backblocks.studio.connections import MOST_CONNECTIONS
-from backblocks.studio.drafts import State
-from backblocks.studio.guard import Keys
+from backblocks.studio.auth import Credentials
+from backblocks.studio.connections import MAX_CONNECTIONS
+from backblocks.studio.state_folder import StateFolder
 
 SOCKET = "/socket"
 GETS = ["/api/file?path=a.page.json", "/api/value?page=1&pin=a:output"]
@@ -30,7 +30,7 @@ MALICE = "https://evil.example"
 
 def routes(tmp_path):
     """The paths of the application, with what they take."""
-    app = create_app(tmp_path, Keys(1), [], 1, state=State(tmp_path / "state")).app
+    app = create_app(tmp_path, Credentials(1), [], 1, state=StateFolder(tmp_path / "state")).app
     return {route.path: getattr(route, "methods", None) for route in app.routes}
 
 
@@ -438,7 +438,7 @@ def test_connections_that_keep_the_server_waiting_are_ended(studio):
     try:
         time.sleep(1)
         half_open = held(half_open)
-        assert len(half_open) <= MOST_CONNECTIONS
+        assert len(half_open) <= MAX_CONNECTIONS
         assert studio.ask("GET", "/nowhere")[0] == 404  # they keep nobody out
         assert studio.tab().open()["page"]
         body = b"POST /enter HTTP/1.1\r\nContent-Length: 9\r\nOrigin: http://" + head[6:]

@@ -241,7 +241,7 @@ def test_what_takes_long_says_how_far_it_is_answers_others_meanwhile_and_can_be_
     assert (head["shape"], part[1]) == ([4], pytest.approx((1999 * 40_000 + 10_000) ** 0.5))
     for request in (looking - 1, looking):
         asker.tab.send("leave", page=asker.page, request=request)
-        assert asker.tab.hear("refused", request=request)["text"] == "It was left."
+        assert asker.tab.hear("refused", request=request)["text"] == "The request was cancelled."
     assert asker.tab.hears_nothing_of("progress", 1.0)
 
 

@@ -28,7 +28,7 @@ from backblocks.ops import REGISTRY
 from backblocks.ops.io.checkpoints import checkpoint
 from backblocks.pages.folder import Folder
 from backblocks.pages.serialization import parse, serialize
-from backblocks.studio.arrays import constants
+from backblocks.studio.array_import import constants
 from fuzz.findings import FAULT, Finding, words_of_refusal
 from fuzz.limits import Slow
 
@@ -194,15 +194,17 @@ class Server:
 
     def __init__(self) -> None:
         from backblocks.studio.app import create_app
-        from backblocks.studio.drafts import State
-        from backblocks.studio.guard import Keys
+        from backblocks.studio.auth import Credentials
+        from backblocks.studio.state_folder import StateFolder
 
         work = _home() / "work"
         work.mkdir(exist_ok=True)
         blocks = {"a": {"op": "Const", "attrs": {"value": [1, 2, 3]}}}
         (work / "p.page.json").write_text(json.dumps({"format": 1, "blocks": blocks}))
-        self._keys = Keys(1)
-        self._app = create_app(work, self._keys, ["localhost"], 1, state=State(_home() / "state"))
+        self._credentials = Credentials(1)
+        self._app = create_app(
+            work, self._credentials, ["localhost"], 1, state=StateFolder(_home() / "state")
+        )
         self.tries = 0
         self._wrong: list[str] = []
         self._runner = asyncio.Runner()
@@ -232,7 +234,7 @@ class Server:
         )
         await self._events.put({"type": "lifespan.startup"})
         await started.wait()
-        self._first = Socket(self._app, self._keys)
+        self._first = Socket(self._app, self._credentials)
         await self._first.say('{"kind":"open","request":1,"path":"p.page.json"}')
         await self._first.hear("opened")
 
@@ -244,7 +246,7 @@ class Server:
             raise Finding(f"a task of the server failed: {wrong[0]}")
 
     async def _take(self, texts: list[str]) -> None:
-        socket = Socket(self._app, self._keys)
+        socket = Socket(self._app, self._credentials)
         for text in texts:
             await socket.say(text)
         await socket.say('{"kind":"list files"}')

@@ -21,21 +21,21 @@ def main(args: argparse.Namespace) -> int:
         hint = 'Install it: pip install "backblocks[studio]".'
         raise UsageError(f"needs {', '.join(missing)}, not installed here", op="studio", hint=hint)
     folder, start = _place(args.page)
-    from backblocks.studio import serving
+    from backblocks.studio import server
 
     password = ""
-    if not serving.is_loopback(args.host):
+    if not server.is_loopback(args.host):
         password = _password()
         print("Others on the network can reach this studio, unencrypted.", file=sys.stderr)
     try:
-        listening = serving.listening(args.host, args.port)
+        listening = server.open_listening_socket(args.host, args.port)
     except OSError as error:
         hint = "Leave out --port for one that is free."
         where = f"{args.host}:{args.port}: {error.strerror}"
         raise UsageError("must be free", op="--port", got=described(where), hint=hint) from None
     memory = (args.memory or 0) << 20
     with contextlib.suppress(KeyboardInterrupt):  # how a studio is ended
-        serving.serve(folder, start, args.host, listening, not args.no_browser, password, memory)
+        server.serve(folder, start, args.host, listening, not args.no_browser, password, memory)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The studio's web application: static files, one socket for each tab, and what goes by plain requests."""
+"""The studio's web application: static files, a WebSocket for each tab, and a few HTTP routes."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from backblocks import __version__, examples
 from backblocks.errors import OpError
+from backblocks.studio import ipc
 from backblocks.studio import messages as m
-from backblocks.studio import pipe
-from backblocks.studio.drafts import State
-from backblocks.studio.guard import Guard, Keys
-from backblocks.studio.open_pages import Desk, OpenPage, Refusal, read_document
+from backblocks.studio.auth import AuthMiddleware, Credentials
+from backblocks.studio.open_pages import OpenPage, OpenPages, Refusal, read_document
+from backblocks.studio.page_runner import RunProcesses
 from backblocks.studio.process_pool import ProcessPool, TaskError, fault
-from backblocks.studio.running import Children
-from backblocks.studio.workspace import Outside, Workspace
+from backblocks.studio.state_folder import StateFolder
+from backblocks.studio.workspace import OutsideWorkspace, Workspace
 
 STATIC = Path(__file__).parent / "static"
-MOST_BYTES = 1 << 26
+MAX_MESSAGE_BYTES = 1 << 26
 """Of a message from a tab."""
-MOST_ARRAY_BYTES = 1 << 30
+MAX_ARRAY_BYTES = 1 << 30
 """Of a file of arrays that is dropped on a page."""
-MOST_WAITING = 20_000
-"""Messages for a tab that does not take them: then it is left, and gets all anew when it comes back."""
-_KEPT_OPEN = 600.0
+MAX_QUEUED = 20_000
+"""Messages for a tab that does not read them: then it is disconnected, until it comes back."""
+_CLOSE_DELAY = 600.0
 """Seconds that a page stays open after its last tab is gone, as when a browser loads it again."""
 
 _log = logging.getLogger("uvicorn.error")
@@ -58,7 +58,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Tab:
-    """One tab of a browser: takes its commands, and sends it messages in order."""
+    """One tab of a browser: executes its commands, and sends it messages in order."""
 
     _numbers = itertools.count(1)
 
@@ -66,41 +66,41 @@ class Tab:
         self.number = next(self._numbers)
         self._socket = socket
         self._studio = studio
-        self._desk = studio.desk
-        self._waiting: asyncio.Queue[m.Message | bytes] = asyncio.Queue()
+        self._pages = studio.pages
+        self._queue: asyncio.Queue[m.Message | bytes] = asyncio.Queue()
         self._sending: asyncio.Task[None]
         self._exporting: set[asyncio.Task[None]] = set()
 
     def send(self, message: m.Message | bytes) -> None:
-        if self._waiting.qsize() < MOST_WAITING:
-            self._waiting.put_nowait(message)
+        if self._queue.qsize() < MAX_QUEUED:
+            self._queue.put_nowait(message)
         else:
             self._sending.cancel()
 
-    async def talk(self) -> None:
-        """Until the tab is closed."""
+    async def run(self) -> None:
+        """Receives commands until the tab is closed."""
         await self._socket.accept()
         self.send(await self._studio.welcome())
-        self._sending = asyncio.create_task(self._keep_sending())
+        self._sending = asyncio.create_task(self._send_forever())
         try:
             while True:
                 message = await self._socket.receive()
                 if message["type"] == "websocket.disconnect":
                     break
-                await self._take(message.get("text"))
+                await self._receive(message.get("text"))
         except WebSocketDisconnect:
             pass
         finally:
             for task in (self._sending, *self._exporting):
                 task.cancel()
-            for page in list(self._desk.pages.values()):
+            for page in list(self._pages.pages.values()):
                 page.leave(self)
                 self._studio.close_later(page)
 
-    async def _keep_sending(self) -> None:
+    async def _send_forever(self) -> None:
         try:
             while True:
-                message = await self._waiting.get()
+                message = await self._queue.get()
                 if isinstance(message, bytes):
                     await self._socket.send_bytes(message)
                 else:
@@ -114,58 +114,58 @@ class Tab:
     def _text(self, message: m.Message) -> str:
         try:
             return _encode(message).decode()
-        except Exception as error:  # a fault of ours, which is said rather than hidden
+        except Exception as error:  # an internal error, which is reported rather than hidden
             _log.exception("A message cannot be sent")
             return _encode(_fault(f"could not send a {type(message).__name__}", error)).decode()
 
-    async def _take(self, text: str | None) -> None:
-        """Does what a message asks for. Whatever is wrong with it, the tab is told and stays connected."""
+    async def _receive(self, text: str | None) -> None:
+        """Executes the command of a message. Whatever is wrong with it is reported to the tab."""
         try:
             command = _commands.decode(text or "")
         except (msgspec.DecodeError, RecursionError) as error:
             wrong = "bytes instead of text" if text is None else str(error)
             refused = m.Refused(f"The message cannot be understood: {wrong}.")
-            self.send(_answering(_numbers(text), refused))
+            self.send(_with_ids(_ids_of(text), refused))
             return
         if isinstance(
             command, m.Export
         ):  # it may take long, and nothing that follows depends on it
-            task = asyncio.create_task(self._do(command))
+            task = asyncio.create_task(self._execute_or_refuse(command))
             self._exporting.add(task)
             task.add_done_callback(self._exporting.discard)
         else:
-            await self._do(command)
+            await self._execute_or_refuse(command)
 
-    async def _do(self, command: m.Commands) -> None:
+    async def _execute_or_refuse(self, command: m.Commands) -> None:
         try:
-            await self._carry_out(command)
+            await self._execute(command)
         except (Refusal, TaskError, OpError, OSError) as error:
-            self.send(_answering(command, m.Refused(str(error))))
-        except Exception as error:  # a fault of ours, which is said rather than hidden
+            self.send(_with_ids(command, m.Refused(str(error))))
+        except Exception as error:  # an internal error, which is reported rather than hidden
             _log.exception("A command failed")
-            self.send(_answering(command, _fault(f"failed at {type(command).__name__}", error)))
+            self.send(_with_ids(command, _fault(f"failed at {type(command).__name__}", error)))
 
-    async def _carry_out(self, command: m.Commands) -> None:
+    async def _execute(self, command: m.Commands) -> None:
         match command:
             case m.Open():
-                (await self._desk.open(command)).join(self, command)
+                (await self._pages.open(command)).join(self, command)
                 return
             case m.ListFiles():
-                self.send(m.Files(await asyncio.to_thread(self._desk.workspace.files)))
+                self.send(m.Files(await asyncio.to_thread(self._pages.workspace.files)))
                 return
-        page = self._desk.page(command.page)
+        page = self._pages.page(command.page)
         match command:
             case m.Close():
                 page.leave(self)
-                await self._desk.close(page)
+                await self._pages.close(page)
             case m.Change():
                 async with page.changing:
-                    await page.take(command, self)
+                    await page.apply_change(command, self)
             case m.Save():
                 async with page.changing:
                     answer = await page.save(command.path, command.overwrite)
                 if isinstance(answer, m.Saved):
-                    page.tell(answer)
+                    page.broadcast(answer)
                 else:
                     self.send(answer)
             case m.Revert():
@@ -178,26 +178,26 @@ class Tab:
             case m.Control():
                 page.control(command.what)
             case m.Watch():
-                page.watch(self, command.pins)
+                page.subscribe(self, command.pins)
             case m.Export():
                 text, left = await page.export(command.to)
                 self.send(m.Exported(command.request, text, left))
             case _:
-                page.running.send(pipe.Asked(self.number, command))
+                page.runner.send(ipc.TabQuery(self.number, command))
 
 
 class Studio:
     """What the routes share."""
 
-    def __init__(self, desk: Desk, start: str) -> None:
-        self.desk = desk
+    def __init__(self, pages: OpenPages, start: str) -> None:
+        self.pages = pages
         self._start = start
         self._session = secrets.token_hex(8)
         self._lessons = [_lesson(name) for name in examples.names()]
 
     async def welcome(self) -> m.Welcome:
-        open_now = {page.unsaved for page in self.desk.pages.values()}
-        found = await asyncio.to_thread(lambda: [*self.desk.state.unsaved()])
+        open_now = {page.unsaved for page in self.pages.pages.values()}
+        found = await asyncio.to_thread(lambda: [*self.pages.state.unsaved()])
         unsaved = [
             m.Unsaved(
                 name,
@@ -209,35 +209,35 @@ class Studio:
             for name, found in found
             if name not in open_now
         ]
-        folder = str(self.desk.workspace.folder)
+        folder = str(self.pages.workspace.folder)
         return m.Welcome(self._session, __version__, folder, self._lessons, self._start, unsaved)
 
     def close_later(self, page: OpenPage) -> None:
         """Closes a page that no tab comes back to."""
         if not page.tabs and page.closing is None:
             loop = asyncio.get_running_loop()
-            close = self.desk.close
-            page.closing = loop.call_later(_KEPT_OPEN, lambda: loop.create_task(close(page)))
+            close = self.pages.close
+            page.closing = loop.call_later(_CLOSE_DELAY, lambda: loop.create_task(close(page)))
 
 
-class _Numbers(msgspec.Struct):
-    """The numbers by which a tab knows what is refused."""
+class _Ids(msgspec.Struct):
+    """The numbers by which a tab knows which command was refused."""
 
     request: m.Int = 0
     page: m.Int = 0
     number: m.Int = 0
 
 
-def _numbers(text: str | None) -> _Numbers:
-    """Those of a message that cannot be understood, as far as it has any."""
+def _ids_of(text: str | None) -> _Ids:
+    """Those of a message that cannot be decoded, as far as it has any."""
     try:
-        return msgspec.json.decode(text or "", type=_Numbers)
+        return msgspec.json.decode(text or "", type=_Ids)
     except (msgspec.DecodeError, RecursionError):
-        return _Numbers()
+        return _Ids()
 
 
-def _answering(command: m.Commands | _Numbers, refused: m.Refused) -> m.Refused:
-    for name in _Numbers.__struct_fields__:
+def _with_ids(command: m.Commands | _Ids, refused: m.Refused) -> m.Refused:
+    for name in _Ids.__struct_fields__:
         setattr(refused, name, getattr(command, name, 0))
     return refused
 
@@ -254,28 +254,28 @@ def _lesson(name: str) -> m.Lesson:
 
 def create_app(
     folder: Path,
-    keys: Keys,
+    credentials: Credentials,
     hosts: list[str],
     port: int,
     start: str = "",
     memory: int = 0,
-    state: State | None = None,
+    state: StateFolder | None = None,
 ) -> ASGIApp:
-    """The application behind its guard. Nothing of the compute library is imported for it."""
-    children = Children(memory)
+    """The application behind its authentication. It imports nothing of the compute library."""
+    processes = RunProcesses(memory)
     pool = ProcessPool(memory)
-    desk = Desk(Workspace(folder), state or State(), children, pool)
-    studio = Studio(desk, start)
+    pages = OpenPages(Workspace(folder), state or StateFolder(), processes, pool)
+    studio = Studio(pages, start)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         pool.prepare()
-        children.prepare()
+        processes.prepare()
         yield
-        await desk.end()
+        await pages.end()
 
     async def socket(websocket: WebSocket) -> None:
-        await Tab(websocket, studio).talk()
+        await Tab(websocket, studio).run()
 
     async def start_page(_: Request) -> Response:
         page = STATIC / "index.html"
@@ -284,21 +284,21 @@ def create_app(
         return PlainTextResponse("The front end is not built. Run: make web\n", 503)
 
     async def enter(request: Request) -> Response:
-        return await _enter(request, keys)
+        return await _enter(request, credentials)
 
     async def file(request: Request) -> Response:
         try:
             name = request.query_params.get("path", "")
-            opened = await asyncio.to_thread(desk.workspace.opened, name)
-        except Outside as error:
+            opened = await asyncio.to_thread(pages.workspace.opened, name)
+        except OutsideWorkspace as error:
             raise HTTPException(404, str(error)) from None
         return _download(opened, Path(name).name)
 
     async def value(request: Request) -> Response:
-        return await _value(request, desk)
+        return await _value(request, pages)
 
     async def array(request: Request) -> Response:
-        return await _array(request, desk)
+        return await _array(request, pages)
 
     async def failed(request: Request, error: Exception) -> Response:
         """Starlette logs the error."""
@@ -317,22 +317,24 @@ def create_app(
         lifespan=lifespan,
         exception_handlers={Exception: failed},
     )
-    return Guard(app, keys, hosts, port)
+    return AuthMiddleware(app, credentials, hosts, port)
 
 
-async def _enter(request: Request, keys: Keys) -> Response:
+async def _enter(request: Request, credentials: Credentials) -> Response:
     """Exchanges the token of the printed address, or the password, for the cookie."""
     try:
         given = msgspec.json.decode(await _body(request, 4096), type=dict[str, str])
     except msgspec.DecodeError:
         raise HTTPException(400, "There must be a token.") from None
-    if not keys.exchanged(given.get("token") or given.get("password") or ""):
-        async with keys.guessing:  # nobody guesses many times a second
+    if not credentials.accepts(given.get("token") or given.get("password") or ""):
+        async with credentials.guessing:  # nobody guesses many times a second
             await asyncio.sleep(0.5)
         text = "This address was used already, or is of another studio. Start the studio again for a new one."
         return PlainTextResponse(text + "\n", 403)
     response = JSONResponse({})
-    response.set_cookie(keys.cookie_name, keys.cookie, httponly=True, samesite="strict", path="/")
+    response.set_cookie(
+        credentials.cookie_name, credentials.cookie, httponly=True, samesite="strict", path="/"
+    )
     return response
 
 
@@ -346,21 +348,21 @@ async def _body(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-async def _array(request: Request, desk: Desk) -> Response:
+async def _array(request: Request, pages: OpenPages) -> Response:
     """Takes a file of arrays, and gives the constants that the page is to write for them."""
-    page = _page(request, desk)
+    page = _page(request, pages)
     name = request.query_params.get("name", "array")
     try:
         with tempfile.NamedTemporaryFile(prefix="backblocks-") as file:
             size = 0
             async for chunk in request.stream():
                 size += len(chunk)
-                if size > MOST_ARRAY_BYTES:
-                    text = f"A file of arrays may have at most {MOST_ARRAY_BYTES >> 20} MiB."
+                if size > MAX_ARRAY_BYTES:
+                    text = f"A file of arrays may have at most {MAX_ARRAY_BYTES >> 20} MiB."
                     raise HTTPException(413, text)
                 await asyncio.to_thread(file.write, chunk)
             await asyncio.to_thread(file.flush)
-            found = await desk.pool.run(pipe.ReadArrays(file.name, name, str(page.place)))
+            found = await pages.pool.run(ipc.ReadArrays(file.name, name, str(page.place)))
     except TaskError as error:
         raise HTTPException(422, str(error)) from None
     except OSError as error:
@@ -388,20 +390,20 @@ def _download(file: BinaryIO, name: str) -> Response:
     return StreamingResponse(chunks(), headers=headers, media_type="application/octet-stream")
 
 
-def _page(request: Request, desk: Desk) -> OpenPage:
+def _page(request: Request, pages: OpenPages) -> OpenPage:
     number = request.query_params.get("page", "")
-    page = desk.pages.get(int(number)) if number.isdecimal() and len(number) < 20 else None
+    page = pages.pages.get(int(number)) if number.isdecimal() and len(number) < 20 else None
     if page is None:
         raise HTTPException(404, "This page is not open.")
     return page
 
 
-async def _value(request: Request, desk: Desk) -> Response:
+async def _value(request: Request, pages: OpenPages) -> Response:
     """The last value of an output as npy."""
-    page, pin = _page(request, desk), request.query_params.get("pin", "")
+    page, pin = _page(request, pages), request.query_params.get("pin", "")
     folder = tempfile.TemporaryDirectory(prefix="backblocks-")
     try:
-        wrong = await page.running.write(pin, Path(folder.name) / "value.npy")
+        wrong = await page.runner.write_value(pin, Path(folder.name) / "value.npy")
         if wrong:
             raise HTTPException(404, wrong)
     except BaseException:

@@ -1,4 +1,4 @@
-"""The states of blocks while a page runs, and which of them have changed since they were last told."""
+"""Tracks the states of blocks during a run, and which of them have changed since they were last sent."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from backblocks.graph.events import Event
 from backblocks.studio.messages import BlockState
 
 _NOTABLE = 0.001
-"""Seconds by which a block's time must differ to be told again."""
+"""Seconds by which a block's time must differ to be sent again."""
 
 
-class BlockLog:
+class BlockStateTracker:
     """Blocks of a page may stand for several in the graph, such as `gradients`: their times add up."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._now: dict[str, BlockState] = {}
-        self._told: dict[str, BlockState] = {}
+        self._sent: dict[str, BlockState] = {}
         self._fresh: set[str] = set()
-        """Blocks that have begun in this step."""
+        """Blocks that have started in this step."""
         self._done = 0
-        """How many blocks were through with the step when it was last heard of."""
+        """How many blocks had finished the step at the last event."""
         self.progress = 0.0
 
-    def begin(self, blocks: Iterable[str]) -> None:
-        """A run of these blocks begins."""
+    def start(self, blocks: Iterable[str]) -> None:
+        """A run of these blocks starts."""
         with self._lock:
             self._now = {name: BlockState(name, "waiting") for name in blocks}
-            self._told = {}
+            self._sent = {}
             self._fresh = set()
             self._done = 0
             self.progress = 0.0
 
-    def see(self, name: str, event: Event) -> None:
+    def handle(self, name: str, event: Event) -> None:
         with self._lock:
             state = self._now.get(name)
             if state is None:
@@ -42,7 +42,7 @@ class BlockLog:
             if event.total:
                 self.progress = event.done / event.total
                 if event.done < self._done:
-                    self._rest()
+                    self._finish_waiting()
                 self._done = event.done
                 if event.done <= 1:
                     self._fresh.clear()  # another step has begun
@@ -79,28 +79,28 @@ class BlockLog:
                     over = not (failed or stopped) or name in before
                     state.state = "done" if over else "skipped"
 
-    def _rest(self) -> None:
+    def _finish_waiting(self) -> None:
         """Blocks that had nothing to do in a step, such as variables, do not wait in the next one."""
         for state in self._now.values():
             if state.state == "waiting":
                 state.state = "done"
 
-    def changed(self) -> list[BlockState]:
+    def take_changed(self) -> list[BlockState]:
         with self._lock:
             new = [
                 state
                 for name, state in self._now.items()
-                if self._differs(state, self._told.get(name))
+                if self._differs(state, self._sent.get(name))
             ]
             for state in new:
-                self._told[state.block] = BlockState(
+                self._sent[state.block] = BlockState(
                     state.block, state.state, state.seconds, state.bytes
                 )
-            return [self._told[state.block] for state in new]
+            return [self._sent[state.block] for state in new]
 
-    def _differs(self, state: BlockState, told: BlockState | None) -> bool:
+    def _differs(self, state: BlockState, sent: BlockState | None) -> bool:
         return (
-            told is None
-            or told.state != state.state
-            or abs(told.seconds - state.seconds) > max(_NOTABLE, told.seconds / 4)
+            sent is None
+            or sent.state != state.state
+            or abs(sent.seconds - state.seconds) > max(_NOTABLE, sent.seconds / 4)
         )

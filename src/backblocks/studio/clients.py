@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import msgspec
 
-MOST_CLIENTS = 256
+MAX_CLIENTS = 256
 """Clients of a page that are known, more than can be connected: those that changed it last."""
-_MOST_SKIPPED = 100
+_MAX_SKIPPED = 100
 """Numbers of refused changes that are known of a client, the newest."""
 
 
@@ -42,7 +42,7 @@ def with_change(clients: Clients, client: str, number: int) -> Clients:
     known = clients.get(client, Client())
     if not client or number <= known.last:
         return clients
-    between = range(max(known.last + 1, number - _MOST_SKIPPED), number)
+    between = range(max(known.last + 1, number - _MAX_SKIPPED), number)
     others = [each for each in clients.items() if each[0] != client]
-    skipped = (*known.skipped, *between)[-_MOST_SKIPPED:]
-    return {**dict(others[1 - MOST_CLIENTS :]), client: Client(number, skipped)}
+    skipped = (*known.skipped, *between)[-_MAX_SKIPPED:]
+    return {**dict(others[1 - MAX_CLIENTS :]), client: Client(number, skipped)}

@@ -487,7 +487,7 @@ class Monitored(Message, tag="monitored"):
     """What was shown before is over: variables were reset."""
 
 
-class Said(Struct):
+class LogLine(Struct):
     """What a block wrote to the terminal."""
 
     block: str
@@ -498,7 +498,7 @@ class Printed(Message, tag="printed"):
     """What blocks such as Print wrote since the last such message, in order."""
 
     page: int
-    texts: list[Said]
+    texts: list[LogLine]
 
 
 class Slice(Struct):
@@ -695,10 +695,11 @@ class Refused(Message, tag="refused"):
     number: int = 0
 
 
+Query = Look | Elements | Measure | FindBad | Explain | CheckCell | Leave
+"""Commands about values, which the process that runs the page answers."""
 Commands = (
     Open | Close | Change | Save | Revert | ListVersions | ListFiles
-    | Run | Control | Watch | Look | Elements | Measure | FindBad | Explain | CheckCell | Leave
-    | Export
+    | Run | Control | Watch | Export | Query
 )  # fmt: skip
 Messages = (
     Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files

@@ -1,4 +1,4 @@
-"""Pages that are open: one document for all tabs that show it, with its journal, its checks and its runs."""
+"""Pages that are open in tabs: one document for all tabs, with its journal, its checks and its runs."""
 
 from __future__ import annotations
 
@@ -21,30 +21,31 @@ from backblocks.pages.serialization import (
     parse,
     read_file,
 )
+from backblocks.studio import ipc
 from backblocks.studio import messages as m
-from backblocks.studio import pipe
 from backblocks.studio.clients import Clients, has_change, is_late, with_change
 from backblocks.studio.document import EditError, apply, diff
-from backblocks.studio.drafts import Found, Journal, State, Taken
+from backblocks.studio.journal import Journal, JournalContents, PageInUse
+from backblocks.studio.page_runner import PageRunner, RunProcesses
 from backblocks.studio.process_pool import ProcessPool, TaskError
-from backblocks.studio.running import Children, Running
-from backblocks.studio.workspace import Outside, Workspace
+from backblocks.studio.state_folder import StateFolder
+from backblocks.studio.workspace import OutsideWorkspace, Workspace
 
-_SYNC = 0.5
+_SYNC_DELAY = 0.5
 """Seconds until a change is on the disk, at most."""
-_SYNC_AGAIN = 5.0
+_SYNC_RETRY_DELAY = 5.0
 """Seconds after which a sync that failed is tried again."""
 
-_READY_TO_RUN = 4
+_MAX_PREPARED = 4
 """Pages that have a process ready before they are run."""
-_OUTDATED = 1.0
+_STALE_CHECK_TIMEOUT = 1.0
 """Seconds that a check may go on after a newer change."""
-_UNTOUCHED = 0.5
-"""Seconds without a change, after which there is time for what takes longer."""
+_DEBOUNCE = 0.5
+"""Seconds without a change after which the memory of a run is estimated."""
 
 
 class Refusal(Exception):
-    """A command that cannot be carried out, in words for the user."""
+    """A command that is refused, with the reason in words for the user."""
 
 
 class Tab(Protocol):
@@ -54,42 +55,42 @@ class Tab(Protocol):
 
 
 class OpenPage:
-    """A page that tabs have open."""
+    """A page that is open in tabs."""
 
-    def __init__(self, number: int, desk: Desk, path: Path | None, unsaved: str = "") -> None:
+    def __init__(self, number: int, pages: OpenPages, path: Path | None, unsaved: str = "") -> None:
         self.number = number
         self.path = path
         self.tabs: dict[int, Tab] = {}
-        self.watches: dict[int, list[str]] = {}
+        self.subscriptions: dict[int, list[str]] = {}
         self.document: dict[str, Any] = {"format": FORMAT, "blocks": {}}
         self.revision = 0
         self.saved_revision = -1
         self.clients: Clients = {}
         self.draft: m.Draft | None = None
-        self._desk = desk
+        self._pages = pages
         self._start = self.document
-        """What a page without a file began with."""
+        """The first document of a page without a file."""
         self._lost_file = False
         """Whether it had a file, which is gone: then even its start is worth keeping."""
         self._source = b""
-        """What its file held when it was read or written last."""
+        """The bytes of its file when it was read or written last."""
         self._known = ""
         """The digest of the file that the document goes back to."""
         self._writing: str | None = None
         """The digest of what the last save wrote, if it failed: the file may hold it all the same."""
         try:
-            self._journal = Journal(desk.state, unsaved or desk.state.name_of(path))
-        except Taken:
+            self._journal = Journal(pages.state.drafts, unsaved or pages.state.key_of(path))
+        except PageInUse:
             raise Refusal("Another studio has this page open. Close it there first.") from None
-        self.running = Running(number, desk.children, self._hand_on)
+        self.runner = PageRunner(number, pages.processes, self._send)
         self.closing: asyncio.TimerHandle | None = None
         """Closes it, if no tab comes back in time."""
         self.changing = asyncio.Lock()
-        """Held while the document changes and while it is saved: a save may end the journal, and a change
+        """Held while the document changes and while it is saved: a save may delete the journal, and a change
         in between would be lost with it."""
         self._checking: asyncio.Task[None] | None = None
-        self._to_check = asyncio.Event()
-        self._foreseeing: asyncio.Task[None] | None = None
+        self._check_requested = asyncio.Event()
+        self._estimating: asyncio.Task[None] | None = None
         self._syncing: asyncio.Task[None] | None = None
 
     @property
@@ -99,12 +100,12 @@ class OpenPage:
     @property
     def place(self) -> Path:
         """Its file; for a page without one, what stands for it: other files are looked for beside it."""
-        return self.path or self._desk.workspace.folder / "unsaved.page.json"
+        return self.path or self._pages.workspace.folder / "unsaved.page.json"
 
     # -- opening --------------------------------------------------------------------------
 
     def load(self, start: dict[str, Any] | None = None) -> None:
-        """Reads the file, or begins with a document; then makes the changes that a journal has."""
+        """Reads the file, or starts from a document; then applies the changes of the journal."""
         if self.path is not None:
             self._source, self.document = _read_page(self.path)
             self._known = _digest(self._source)
@@ -113,18 +114,20 @@ class OpenPage:
             self.document = self._start = start
         name = "" if self.path is None else str(self.path)
         self.clients = self._journal.saved_clients()
-        base = Found(name, self._known, self.document, self.document, clients=self.clients)
-        found = self._journal.found(base)
+        base = JournalContents(
+            name, self._known, self.document, self.document, clients=self.clients
+        )
+        found = self._journal.contents(base)
         if found is None:
             return
         self.clients = found.clients
         if self.path is not None and found.saving == self._known:
-            self._journal.end(self.clients)  # it was saved
+            self._journal.delete(self.clients)  # it was saved
             return
-        found = self._journal.go_on(found)
+        found = self._journal.resume(found)
         if self.path is not None:
             if not diff(found.document, self.document):
-                self._journal.end(self.clients)  # nothing of it is left, or can be read
+                self._journal.delete(self.clients)  # nothing of it is left, or can be read
                 self.draft = m.Draft(0, found.since, found.damage) if found.damage else None
                 return
             if found.digest != self._known:
@@ -135,7 +138,7 @@ class OpenPage:
         self.draft = m.Draft(found.changes, found.since, found.damage)
 
     def opened(self, command: m.Open) -> m.Opened:
-        name = "" if self.path is None else self._desk.workspace.name(self.path)
+        name = "" if self.path is None else self._pages.workspace.name(self.path)
         client = command.client
         return m.Opened(
             command.request,
@@ -155,29 +158,29 @@ class OpenPage:
             self.closing.cancel()
             self.closing = None
         tab.send(self.opened(command))
-        self.running.resend(tab.number)
-        if len(self._desk.pages) <= _READY_TO_RUN:
-            self.running.prepare()
+        self.runner.resend(tab.number)
+        if len(self._pages.pages) <= _MAX_PREPARED:
+            self.runner.prepare()
         if self._checking is None:  # else every tab is told what it finds
             self.check()
 
     def leave(self, tab: Tab) -> None:
         self.tabs.pop(tab.number, None)
-        if self.watches.pop(tab.number, None) is not None:
-            self._watch()
+        if self.subscriptions.pop(tab.number, None) is not None:
+            self._update_subscriptions()
 
-    def let_go(self) -> None:
-        """Lets others open it. What was not saved stays in the journal."""
-        self._journal.leave()
+    def release(self) -> None:
+        """Lets other processes open it. What was not saved stays in the journal."""
+        self._journal.close()
 
-    async def end(self) -> None:
-        """Nobody has the page open any longer."""
-        for task in (self._checking, self._foreseeing, self._syncing):
+    async def close(self) -> None:
+        """Ends its checks and runs: no tab has the page open any longer."""
+        for task in (self._checking, self._estimating, self._syncing):
             if task is not None:
                 task.cancel()
         async with self.changing:
             await asyncio.to_thread(self._end_journal)
-        await self.running.end()
+        await self.runner.close()
 
     def _end_journal(self) -> None:
         with contextlib.suppress(OSError):  # no tab is left that could be told
@@ -185,14 +188,14 @@ class OpenPage:
         if self.revision == self.saved_revision or (
             self.path is None and not self._lost_file and not diff(self.document, self._start)
         ):
-            self._journal.end(self.clients)
-        self.let_go()
+            self._journal.delete(self.clients)
+        self.release()
 
-    def tell(self, message: m.Message) -> None:
-        """Tells every tab that shows the page."""
-        self._hand_on(0, message)
+    def broadcast(self, message: m.Message) -> None:
+        """Sends a message to every tab that has the page open."""
+        self._send(0, message)
 
-    def _hand_on(self, tab: int, message: m.Message | bytes) -> None:
+    def _send(self, tab: int, message: m.Message | bytes) -> None:
         if tab:
             if tab in self.tabs:
                 self.tabs[tab].send(message)
@@ -202,8 +205,8 @@ class OpenPage:
 
     # -- changing -------------------------------------------------------------------------
 
-    async def take(self, command: m.Change, tab: Tab) -> None:
-        """Makes a change of a tab. `changing` must be held."""
+    async def apply_change(self, command: m.Change, tab: Tab) -> None:
+        """Applies a change of a client, unless the page has it already. `changing` must be held."""
         client, number = command.client, command.number
         if has_change(self.clients, client, number):
             tab.send(m.Changed(self.number, self.revision, [], client, number))
@@ -215,7 +218,7 @@ class OpenPage:
     async def change(
         self, edits: list[m.Edit], label: str, client: str = "", number: int = 0
     ) -> None:
-        """Changes the document, and tells every tab.
+        """Changes the document, and sends the change to every tab.
 
         `changing` must be held: the journal is written in another thread, where it may have to wait.
         """
@@ -235,11 +238,11 @@ class OpenPage:
         self.document = document
         self.revision += 1
         self.clients = with_change(self.clients, client, number)
-        self.tell(m.Changed(self.number, self.revision, edits, client, number, label))
+        self.broadcast(m.Changed(self.number, self.revision, edits, client, number, label))
         if self._syncing is None:
             self._syncing = asyncio.create_task(self._sync())
         self.check()
-        self.running.edited(self.revision, self.document)
+        self.runner.update_document(self.revision, self.document)
 
     def _add_to_journal(
         self,
@@ -253,22 +256,22 @@ class OpenPage:
         self._journal.add(edits, label, document, client, number)
 
     async def _sync(self) -> None:
-        """Syncs the journal a little after a change, and tries again until the disk takes it."""
-        wait, told = _SYNC, False
+        """Syncs the journal to the disk, debounced, and tries again until that succeeds."""
+        wait, reported = _SYNC_DELAY, False
         while True:
             await asyncio.sleep(wait)
             revision = self.revision
             try:
                 await asyncio.to_thread(self._journal.sync)
             except OSError as error:
-                wait = _SYNC_AGAIN
-                if not told:
+                wait = _SYNC_RETRY_DELAY
+                if not reported:
                     text = f"The journal cannot be written: {error.strerror}. It is tried again."
-                    self._hand_on(0, m.Refused(text, page=self.number))
-                told = True
+                    self._send(0, m.Refused(text, page=self.number))
+                reported = True
                 continue
-            wait, told = _SYNC, False
-            self._hand_on(0, m.Journaled(self.number, revision))
+            wait, reported = _SYNC_DELAY, False
+            self._send(0, m.Journaled(self.number, revision))
             if revision == self.revision:
                 self._syncing = None
                 return
@@ -276,33 +279,33 @@ class OpenPage:
     # -- checking -------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Has the newest document checked; changes during a check are checked together after it."""
-        self._to_check.set()
-        if self._foreseeing is not None:
-            self._foreseeing.cancel()
+        """Requests a check of the newest document; changes during a check are checked together after it."""
+        self._check_requested.set()
+        if self._estimating is not None:
+            self._estimating.cancel()
         if self._checking is None:
             self._checking = asyncio.create_task(self._check())
 
     async def _check(self) -> None:
         try:
-            while self._to_check.is_set():
-                self._to_check.clear()
+            while self._check_requested.is_set():
+                self._check_requested.clear()
                 found = await self._checked()
                 if found is not None and found.revision == self.revision:
-                    self._hand_on(0, found)
-                    self._foreseeing = asyncio.create_task(self._foresee_memory(found))
+                    self._send(0, found)
+                    self._estimating = asyncio.create_task(self._estimate_memory(found))
         finally:
             self._checking = None
 
     async def _checked(self) -> m.Checked | None:
-        """What a check finds; None if a change has come meanwhile and the check did not end soon after it."""
+        """The result of a check; None if it is stale and did not end soon after the newer change."""
         revision = self.revision
-        task = pipe.CheckPage(self.number, revision, self.document, str(self.place))
-        check = asyncio.create_task(self._desk.pool.run(task))
-        newer = asyncio.create_task(self._to_check.wait())
+        task = ipc.CheckPage(self.number, revision, self.document, str(self.place))
+        check = asyncio.create_task(self._pages.pool.run(task))
+        newer = asyncio.create_task(self._check_requested.wait())
         try:
             await asyncio.wait([check, newer], return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait([check], timeout=_OUTDATED)
+            await asyncio.wait([check], timeout=_STALE_CHECK_TIMEOUT)
             return check.result() if check.done() else None
         except TaskError as error:
             return m.Checked(self.number, revision, {}, {}, [error.problem])
@@ -310,24 +313,24 @@ class OpenPage:
             check.cancel()
             newer.cancel()
 
-    async def _foresee_memory(self, found: m.Checked) -> None:
-        """Says what a run takes, once nobody has changed the page for a while: to find out takes longer."""
+    async def _estimate_memory(self, found: m.Checked) -> None:
+        """Estimates the memory of a run, debounced: it takes longer than a check."""
         if found.problems:
             return
-        await asyncio.sleep(_UNTOUCHED)
+        await asyncio.sleep(_DEBOUNCE)
         with contextlib.suppress(TaskError):  # then it is not known
-            task = pipe.EstimateMemory(self.document, str(self.place))
-            found.peak_bytes = await self._desk.pool.run(task)
+            task = ipc.EstimateMemory(self.document, str(self.place))
+            found.peak_bytes = await self._pages.pool.run(task)
         if found.peak_bytes is not None:
-            self._hand_on(0, found)
+            self._send(0, found)
 
     # -- saving ---------------------------------------------------------------------------
 
     async def save(self, path: str, overwrite: bool) -> m.Message:
-        """Writes the file, and gives what to say of it."""
+        """Writes the file, and gives the message that answers the command."""
         try:
-            target = self._desk.workspace.page(path) if path else self.path
-        except Outside as error:
+            target = self._pages.workspace.page(path) if path else self.path
+        except OutsideWorkspace as error:
             return m.SaveRefused(self.number, "failed", str(error))
         if target is None:
             return m.SaveRefused(self.number, "failed", "The page must be given a name.")
@@ -343,24 +346,24 @@ class OpenPage:
             text = "was changed by something else" if same else "is there already"
             text = f"{target.name} {text}."
             return m.SaveRefused(self.number, reason, text)  # type: ignore[arg-type]
-        if not same and self._desk.is_open(target):
+        if not same and self._pages.is_open(target):
             return m.SaveRefused(self.number, "failed", f"{target.name} is open in the studio.")
         try:
             await self._write(target, now)
-        except Taken:
+        except PageInUse:
             text = f"Another studio has {target.name} open. Close it there first."
             return m.SaveRefused(self.number, "failed", text)
         except (OSError, OpError, TaskError) as error:
             return m.SaveRefused(self.number, "failed", str(error))
-        return m.Saved(self.number, self.revision, self._desk.workspace.name(target))
+        return m.Saved(self.number, self.revision, self._pages.workspace.name(target))
 
     async def _write(self, target: Path, now: bytes | None) -> None:
         same, revision = target == self.path, self.revision
         if same and await asyncio.to_thread(self._is_as_read):
             data = self._source
         else:
-            task = pipe.WriteArrays(self.document, str(self.place), str(target))
-            data = await self._desk.pool.run(task)
+            task = ipc.WriteArrays(self.document, str(self.place), str(target))
+            data = await self._pages.pool.run(task)
         self._journal = await asyncio.to_thread(self._replace_file, target, now, data)
         self.path = target
         self._source, self._known, self._writing = data, _digest(data), None
@@ -372,34 +375,36 @@ class OpenPage:
 
     def _replace_file(self, target: Path, now: bytes | None, data: bytes) -> Journal:
         """Writes the file, in place of what it held `now`, and gives the journal that goes on from it."""
-        state = self._desk.state
+        state = self._pages.state
         if now is not None and now != data:
-            state.keep(state.name_of(target), now, target.stat().st_mtime)
+            state.add_version(state.key_of(target), now, target.stat().st_mtime)
         if target == self.path:
-            self._journal.saving(_digest(data))
+            self._journal.mark_saving(_digest(data))
         self._writing = _digest(data)
-        old, name = self._journal, state.name_of(target)
-        new = old if old.name == name else Journal(state, name)
+        old, name = self._journal, state.key_of(target)
+        new = old if old.name == name else Journal(state.drafts, name)
         try:
-            if new is not old and (draft := new.found()) is not None:
+            if new is not old and (draft := new.contents()) is not None:
                 # Unsaved changes of the page that is replaced can be had back as a version of it.
-                state.keep(name, json.dumps(draft.document).encode(), draft.since)
+                state.add_version(name, json.dumps(draft.document).encode(), draft.since)
             with atomic_write(target) as file:
                 file.write(data)
         except BaseException:
             if new is not old:
-                new.leave()
+                new.close()
             raise
-        new.end(self.clients)
+        new.delete(self.clients)
         if new is not old:
-            old.end()
-            old.leave()
+            old.delete()
+            old.close()
         return new
 
     async def revert(self, version: str) -> None:
         """Makes the document what the file or a version of it holds, by edits that can be undone."""
         if version:
-            data = await asyncio.to_thread(self._desk.state.version, self._journal.name, version)
+            data = await asyncio.to_thread(
+                self._pages.state.read_version, self._journal.name, version
+            )
             if data is None:
                 raise Refusal("There is no such version.")
             wanted = await asyncio.to_thread(read_document, data)
@@ -413,19 +418,19 @@ class OpenPage:
         self.draft = None
         if not version and self.path is not None:
             self.saved_revision = self.revision
-            self._hand_on(
-                0, m.Saved(self.number, self.revision, self._desk.workspace.name(self.path))
+            self._send(
+                0, m.Saved(self.number, self.revision, self._pages.workspace.name(self.path))
             )
 
     def versions(self) -> m.Versions:
-        kept = self._desk.state.kept(self._journal.name)
+        kept = self._pages.state.list_versions(self._journal.name)
         return m.Versions(self.number, [m.Version(*each) for each in kept])
 
     # -- running --------------------------------------------------------------------------
 
     def run(self, command: m.Run) -> None:
-        self.running.start(
-            pipe.Start(
+        self.runner.start(
+            ipc.StartRun(
                 self.number,
                 self.revision,
                 self.document,
@@ -438,38 +443,38 @@ class OpenPage:
         )
 
     def control(self, what: str) -> None:
-        if what == "step" and self.running.state.state == "idle":
+        if what == "step" and self.runner.state.state == "idle":
             self.run(m.Run(self.number))
         else:
-            self.running.steer(what)
+            self.runner.control(what)
 
     async def export(self, to: Literal["python", "tensorflow", "page"]) -> Any:
         """The page as a text that needs no folder, and the constants that are not in it."""
-        return await self._desk.pool.run(pipe.ExportPage(self.document, str(self.place), to))
+        return await self._pages.pool.run(ipc.ExportPage(self.document, str(self.place), to))
 
-    def watch(self, tab: Tab, pins: list[str]) -> None:
-        self.watches[tab.number] = pins
-        self._watch()
+    def subscribe(self, tab: Tab, pins: list[str]) -> None:
+        self.subscriptions[tab.number] = pins
+        self._update_subscriptions()
 
-    def _watch(self) -> None:
-        pins = (pin for each in self.watches.values() for pin in each)
-        self.running.watch(list(dict.fromkeys(pins)))
+    def _update_subscriptions(self) -> None:
+        pins = (pin for each in self.subscriptions.values() for pin in each)
+        self.runner.subscribe(list(dict.fromkeys(pins)))
 
 
-class Desk:
-    """All pages that are open."""
+class OpenPages:
+    """All pages that are open in tabs, by number."""
 
     def __init__(
-        self, workspace: Workspace, state: State, children: Children, pool: ProcessPool
+        self, workspace: Workspace, state: StateFolder, processes: RunProcesses, pool: ProcessPool
     ) -> None:
         self.workspace = workspace
         self.state = state
-        self.children = children
+        self.processes = processes
         self.pool = pool
         self.pages: dict[int, OpenPage] = {}
         self._count = 0
         self._opening: dict[tuple[str, str], asyncio.Task[OpenPage]] = {}
-        """Pages that are being read: a tab that asks for the same one waits for it."""
+        """Pages that are being read: a tab that opens the same one waits for it."""
 
     def is_open(self, path: Path) -> bool:
         return any(page.path == path for page in self.pages.values())
@@ -478,7 +483,7 @@ class Desk:
         """The page that is asked for; the same one if a tab has it open already."""
         try:
             return await self._open(command)
-        except Outside as error:
+        except OutsideWorkspace as error:
             raise Refusal(str(error)) from None
         except OpError as error:
             raise Refusal(f"{command.path} cannot be opened. {error}") from None
@@ -520,7 +525,7 @@ class Desk:
         try:
             page.load(start)
         except BaseException:
-            page.let_go()
+            page.release()
             raise
         return page
 
@@ -531,13 +536,13 @@ class Desk:
 
     async def close(self, page: OpenPage) -> None:
         if not page.tabs and self.pages.pop(page.number, None) is not None:
-            await page.end()
+            await page.close()
 
     async def end(self) -> None:
         for page in list(self.pages.values()):
             page.tabs.clear()
             await self.close(page)
-        self.children.end()
+        self.processes.end()
         await self.pool.end()
 
 

@@ -16,14 +16,14 @@ from typing import Any
 import msgspec
 
 from backblocks import __version__
-from backblocks.studio import pipe
+from backblocks.studio import ipc
 from backblocks.studio.messages import Problem
-from backblocks.studio.processes import Process, machine_bytes, why_ended
+from backblocks.studio.processes import ChildProcess, exit_reason, machine_bytes
 
-MOST_PROCESSES = 4
-_USUAL = 0.25
+MAX_PROCESSES = 4
+_START_DELAY = 0.25
 """Seconds that a task waits for a busy process before another one is started."""
-_MOST_IDLE = 2
+_MAX_IDLE = 2
 """Processes that are kept for tasks to come."""
 _GRACE = 1.0
 """Seconds from its start that a task has though its caller waits no longer: most are done by then, and a new
@@ -39,9 +39,9 @@ class TaskError(Exception):
         self.problem = problem
 
 
-class _PoolProcess(Process):
+class _PoolProcess(ChildProcess):
     def __init__(self, memory: int) -> None:
-        super().__init__("backblocks.studio.tasks", [str(memory)])
+        super().__init__("backblocks.studio.pool_worker", [str(memory)])
         self.socket.setblocking(False)
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
@@ -51,7 +51,7 @@ class _PoolProcess(Process):
             self._streams = await asyncio.open_connection(sock=self.socket)
         reader, writer = self._streams
         writer.write(len(task).to_bytes(4, "little") + task)
-        size, kind = pipe.ANSWER.unpack(await reader.readexactly(pipe.ANSWER.size))
+        size, kind = ipc.ANSWER.unpack(await reader.readexactly(ipc.ANSWER.size))
         return kind, await reader.readexactly(size)
 
     async def end(self) -> int:
@@ -84,7 +84,7 @@ class ProcessPool:
         self._all.add(process)
         self._idle.put_nowait(process)
 
-    async def run(self, task: pipe.Tasks) -> Any:
+    async def run(self, task: ipc.Tasks) -> Any:
         """The task's result. Raises TaskError. If the caller is cancelled, so is a task that takes long."""
         loop = asyncio.get_running_loop()
         end = loop.time() + _GRACE
@@ -102,8 +102,8 @@ class ProcessPool:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
 
-    async def _run(self, task: pipe.Tasks) -> Any:
-        order = pipe.encode(task)
+    async def _run(self, task: ipc.Tasks) -> Any:
+        order = ipc.encode(task)
         process = await self._take()
         try:
             async with asyncio.timeout(task.seconds):
@@ -114,7 +114,7 @@ class ProcessPool:
             raise TaskError(_problem(task, why)) from None
         except (asyncio.IncompleteReadError, ConnectionError):
             code = await self._replace(process)
-            ended = why_ended(code)
+            ended = exit_reason(code)
             raise TaskError(
                 _problem(task, f"its process {ended.text}", ended.reason, ended.detail)
             ) from None
@@ -122,27 +122,27 @@ class ProcessPool:
             await self._end(process)
             raise
         self._give_back(process)
-        if kind == pipe.RESULT:
+        if kind == ipc.RESULT:
             return msgspec.json.decode(data, type=task.result)
         text = data.decode(errors="replace")
         raise TaskError(
-            Problem(text) if kind == pipe.REFUSED else fault(f"could not {task.name}", text)
+            Problem(text) if kind == ipc.REFUSED else fault(f"could not {task.name}", text)
         )
 
     async def _take(self) -> _PoolProcess:
         while True:
             if not self._all:
                 self._start()
-            may_start = len(self._all) < MOST_PROCESSES
+            may_start = len(self._all) < MAX_PROCESSES
             try:
-                async with asyncio.timeout(_USUAL if may_start else None):
+                async with asyncio.timeout(_START_DELAY if may_start else None):
                     return await self._idle.get()
             except TimeoutError:
-                if len(self._all) < MOST_PROCESSES:
+                if len(self._all) < MAX_PROCESSES:
                     self._start()
 
     def _give_back(self, process: _PoolProcess) -> None:
-        if self._idle.qsize() < _MOST_IDLE:
+        if self._idle.qsize() < _MAX_IDLE:
             self._idle.put_nowait(process)
         else:
             self._started(self._end(process))
@@ -165,10 +165,10 @@ class ProcessPool:
             await self._end(process)
 
 
-def _problem(task: pipe.Tasks, why: str, reason: Any = "", detail: str = "") -> Problem:
+def _problem(task: ipc.Tasks, why: str, reason: Any = "", detail: str = "") -> Problem:
     hint = (
         "Undo the last change, or take out what is very large; the next change is checked by a new process."
-        if isinstance(task, pipe.CheckPage)
+        if isinstance(task, ipc.CheckPage)
         else "Make what it works on smaller, and try again; the studio and its other pages go on."
     )
     return Problem(

@@ -1,4 +1,4 @@
-"""Processes that the server starts: each has a socket to it, a limit of memory, and ends with the server."""
+"""Child processes of the server: each has a socket to it and a memory limit, and ends with the server."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import sys
 from backblocks.studio.messages import Problem
 
 
-class Process:
-    """A process of a module of ours. Its arguments are the handles that it shares, then `words`."""
+class ChildProcess:
+    """Runs a module of the studio with the file descriptors that it shares and then `arguments`."""
 
-    def __init__(self, module: str, words: list[str], *shared: int) -> None:
+    def __init__(self, module: str, arguments: list[str], *shared: int) -> None:
         self.socket, theirs = socket.socketpair()
         handles = (theirs.fileno(), *shared)
         with theirs:
             self.process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", module, *map(str, handles), *words],
+                [sys.executable, "-m", module, *map(str, handles), *arguments],
                 stdin=subprocess.DEVNULL,
                 pass_fds=handles,
                 start_new_session=True,
@@ -31,8 +31,8 @@ class Process:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def why_ended(code: int) -> Problem:
-    """What an exit code says of the end of a process, in words that follow its name."""
+def exit_reason(code: int) -> Problem:
+    """The problem that an exit code stands for, in words that follow the name of the process."""
     if code == OUT_OF_MEMORY:
         return Problem("ran out of memory", reason="memory")
     if code == -signal.SIGKILL:
@@ -45,14 +45,14 @@ def why_ended(code: int) -> Problem:
 
 
 OUT_OF_MEMORY = 17
-"""The exit code of a process that could not go on for want of memory."""
+"""The exit code of a process that ran out of memory."""
 
 
 # -- in the process -------------------------------------------------------------------------------
 
 
-def begin(memory: int) -> None:
-    """What a process does first: Ctrl-C is for the server, and memory has a limit."""
+def enter_child_process(memory: int) -> None:
+    """Called first in a child process: Ctrl-C is left to the server, and memory has a limit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_with_the_server()
     _limit_memory(memory)

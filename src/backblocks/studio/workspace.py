@@ -1,4 +1,4 @@
-"""The folder that a studio works in. Nothing outside of it is read or written, links followed."""
+"""The workspace: the folder of pages and arrays. Nothing outside of it is read or written, links resolved."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PAGE = ".page.json"
 SHOWN = (PAGE, ".npy", ".npz", ".safetensors")
 """The files that the studio lists, by how their names end."""
 
-MOST_LISTED = 5000
+MAX_LISTED = 5000
 
 
-_LONGEST = 4096
+_MAX_LENGTH = 4096
 """Letters in a path: no system takes more, and to follow links in millions takes for ever."""
 
 
-class Outside(ValueError):
+class OutsideWorkspace(ValueError):
     """A path that the studio does not touch: it leads out of the folder, is hidden, or is no plain file."""
 
 
@@ -32,20 +32,22 @@ class Workspace:
 
     def path(self, name: str) -> Path:
         """The path of a name below the folder, with links followed; it need not exist."""
-        if 0 < len(name) <= _LONGEST and not {"\0", "\\"} & {*name} and not os.path.isabs(name):
+        if 0 < len(name) <= _MAX_LENGTH and not {"\0", "\\"} & {*name} and not os.path.isabs(name):
             path = Path(os.path.realpath(self.folder / name))
             if path != self.folder and path.is_relative_to(self.folder):
                 if _is_hidden(name) or _is_hidden(self.name(path)):
                     hint = "Rename it: the studio leaves names that begin with a dot alone."
-                    raise Outside(f"{name!r} must not be hidden. {hint}")
+                    raise OutsideWorkspace(f"{name!r} must not be hidden. {hint}")
                 return path
-        raise Outside(f"{name[:_LONGEST]!r} must be a path below the folder {self.folder}.")
+        raise OutsideWorkspace(
+            f"{name[:_MAX_LENGTH]!r} must be a path below the folder {self.folder}."
+        )
 
     def page(self, name: str) -> Path:
         """The path for a page, whose name must end as those of pages do."""
         path = self.path(name)
         if not path.name.endswith(PAGE) or path.name == PAGE:
-            raise Outside(f"{name!r} must be a name for a page, such as first{PAGE}.")
+            raise OutsideWorkspace(f"{name!r} must be a name for a page, such as first{PAGE}.")
         return path
 
     def opened(self, name: str) -> BinaryIO:
@@ -54,7 +56,7 @@ class Workspace:
             return open_regular_file(self.path(name))
         except OSError as error:
             text = f"{name!r} must be a file below the folder that can be read: {error.strerror}."
-            raise Outside(text) from None
+            raise OutsideWorkspace(text) from None
 
     def name(self, path: Path) -> str:
         """As pages and messages write it."""
@@ -67,7 +69,7 @@ class Workspace:
             with contextlib.suppress(OSError):  # it was taken away meanwhile
                 about = entry.stat(follow_symlinks=False)
                 found.append(File(self.name(Path(entry.path)), about.st_size, about.st_mtime))
-            if len(found) == MOST_LISTED:
+            if len(found) == MAX_LISTED:
                 break
         return sorted(found, key=lambda file: file.path)
 

@@ -506,6 +506,6 @@ test("a question that takes long says how far it is, and can be left", async () 
   expect(progress).toHaveBeenCalledWith(0.5);
   leaving.abort();
   expect(sent("leave")).toEqual([{ kind: "leave", page: 1, request }]);
-  say({ kind: "refused", text: "It was left.", request });
+  say({ kind: "refused", text: "The request was cancelled.", request });
   await expect(finding).rejects.toThrow("left");
 });

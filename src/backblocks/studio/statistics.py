@@ -1,7 +1,7 @@
-"""What values hold: statistics, a histogram, the cells that are no numbers, where two differ most.
+"""Statistics of tensors: range, mean, percentiles, histogram, NaN and infinities, largest mismatches.
 
-All of it is found piece by piece. The functions are generators that stop for a moment after each piece, so
-that whoever runs them can do something else, or leave a large value whose answer nobody wants any longer.
+All of it is computed chunk by chunk. The functions are generators that yield after each chunk, so that
+whoever runs them can interleave other work, or cancel what nobody waits for any longer.
 """
 
 from __future__ import annotations
@@ -15,46 +15,48 @@ import numpy as np
 
 from backblocks.dtypes import is_float
 from backblocks.ops._inputs import Array
-from backblocks.studio.messages import Measured, Worst
-from backblocks.studio.numbers import (
-    Numbers,
-    back_in_floats,
-    compared,
-    differ,
-    in_order,
-    share,
-    texts,
+from backblocks.studio.chunks import (
+    ChunkedTensor,
+    compare,
+    element_texts,
+    floats_of_ordered,
+    mismatches,
+    normalized,
+    ordered_ints,
 )
+from backblocks.studio.messages import Measured, Worst
 
 _BINS = 64
 _WORST = 10
 _DIGIT = 16
-"""Bits of a number that are looked at together, to find what stands at a rank."""
+"""Bits of a digit of the radix selection."""
 
-Found = TypeVar("Found")
-Finding = Generator[int, None, Found]
-"""Stops after each piece, and says how many cells that had; gives what it found at the end."""
+Result = TypeVar("Result")
+ChunkedWork = Generator[int, None, Result]
+"""A generator that yields the number of elements of each chunk, and returns its result."""
 
 
-def at_once(finding: Finding[Found]) -> Found:
+def run_to_end(work: ChunkedWork[Result]) -> Result:
     while True:
         try:
-            next(finding)
+            next(work)
         except StopIteration as over:
-            found: Found = over.value
-            return found
+            result: Result = over.value
+            return result
 
 
-def work(numbers: Numbers) -> int:
-    """How many cells `measure` looks at, counted each time."""
-    passes = 2 + _bits(next(numbers.pieces()).dtype) // _DIGIT if numbers.size else 0
-    return numbers.size * (passes + (numbers.second is not None))
+def elements_read(tensor: ChunkedTensor) -> int:
+    """How many elements `compute_statistics` reads, over all its passes."""
+    passes = 2 + _bits(next(tensor.chunks()).dtype) // _DIGIT if tensor.size else 0
+    return tensor.size * (passes + (tensor.second is not None))
 
 
-def measure(numbers: Numbers, into: Measured, places: Array | None = None) -> Finding[Measured]:
-    """Fills in what the numbers are; `places` are those of cells that stand for all."""
+def compute_statistics(
+    tensor: ChunkedTensor, into: Measured, places: Array | None = None
+) -> ChunkedWork[Measured]:
+    """Fills in the statistics. For a sample, `places` are the flat indices of its elements."""
     total = 0.0
-    for cells in numbers.pieces():
+    for cells in tensor.chunks():
         finite = _finite(cells)
         into.zeros += int(cells.size - np.count_nonzero(cells))
         if finite.size < cells.size:
@@ -68,14 +70,14 @@ def measure(numbers: Numbers, into: Measured, places: Array | None = None) -> Fi
             with np.errstate(all="ignore"):
                 total += float(finite.sum(dtype=np.float64))
         yield cells.size
-    count = numbers.size - into.nans - into.infinities
+    count = tensor.size - into.nans - into.infinities
     if into.low is not None and into.high is not None:
-        yield from _spread(numbers, into, total / count, into.low, into.high)
+        yield from _spread(tensor, into, total / count, into.low, into.high)
         out = (count - 1) // 100
-        edges = yield from _at_ranks(numbers, [out, count - 1 - out])
+        edges = yield from _at_ranks(tensor, [out, count - 1 - out])
         into.first_percent, into.last_percent = edges
-    if numbers.second is not None:
-        yield from _compare(numbers, into, places)
+    if tensor.second is not None:
+        yield from _compare(tensor, into, places)
     return into
 
 
@@ -87,17 +89,17 @@ def _finite(cells: Array) -> Array:
 
 
 def _spread(
-    numbers: Numbers, into: Measured, mean: float, low: float, high: float
-) -> Finding[None]:
+    tensor: ChunkedTensor, into: Measured, mean: float, low: float, high: float
+) -> ChunkedWork[None]:
     """The deviation from the mean, and the histogram."""
     counts = np.zeros(_BINS, np.int64)
     squares = 0.0
-    for cells in numbers.pieces():
+    for cells in tensor.chunks():
         finite = _finite(cells)
         with np.errstate(all="ignore"):
             off = finite - np.float64(mean)
             squares += float(np.square(off, out=off).sum())
-        bins = (share(finite, low, high) * _BINS).astype(np.intp)
+        bins = (normalized(finite, low, high) * _BINS).astype(np.intp)
         counts += np.bincount(np.minimum(bins, _BINS - 1), minlength=_BINS)
         yield cells.size
     into.counts = counts.tolist()
@@ -109,19 +111,19 @@ def _if_finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _at_ranks(numbers: Numbers, ranks: list[int]) -> Finding[list[float]]:
-    """The finite numbers that would stand at these ranks in order of size.
+def _at_ranks(tensor: ChunkedTensor, ranks: list[int]) -> ChunkedWork[list[float]]:
+    """The finite numbers at these ranks in ascending order, by radix selection.
 
-    Each pass over the cells finds one more digit, the highest first, of the whole number that has the same
-    place in the order. So nothing is sorted or copied, and the answer is exact.
+    Each pass over the chunks finds one more digit, the highest first, of the integer that has the same place
+    in the order. So nothing is sorted or copied, and the result is exact.
     """
-    dtype = next(numbers.pieces()).dtype
+    dtype = next(tensor.chunks()).dtype
     bits = _bits(dtype)
     found = [0] * len(ranks)
     left = list(ranks)
     for shift in range(bits - _DIGIT, -1, -_DIGIT):
         counts = np.zeros((len(ranks), 1 << _DIGIT), np.int64)
-        for cells in numbers.pieces():
+        for cells in tensor.chunks():
             keys = _keys(_finite(cells), bits)
             digits = (keys >> shift).astype(np.int64) & ((1 << _DIGIT) - 1)
             for i, begin in enumerate(found):
@@ -141,10 +143,10 @@ def _bits(dtype: np.dtype[Any]) -> int:
 
 
 def _keys(cells: Array, bits: int) -> Array:
-    """Whole numbers without a sign that are ordered as the cells are."""
+    """Unsigned integers in the order of the elements."""
     if cells.dtype.kind == "u":
         return cells.astype(f"u{bits // 8}")
-    whole = in_order(cells) if cells.dtype.kind == "f" else cells.astype(f"i{bits // 8}")
+    whole = ordered_ints(cells) if cells.dtype.kind == "f" else cells.astype(f"i{bits // 8}")
     keys: Array = whole.view(f"u{bits // 8}") ^ np.array(1 << (bits - 1), f"u{bits // 8}")
     return keys
 
@@ -155,20 +157,20 @@ def _of_key(key: int, dtype: np.dtype[Any], bits: int) -> float:
     whole = key - (1 << (bits - 1))
     if dtype.kind != "f":
         return float(whole)
-    return float(back_in_floats(np.array([whole], f"i{bits // 8}"), dtype)[0])
+    return float(floats_of_ordered(np.array([whole], f"i{bits // 8}"), dtype)[0])
 
 
 # -- two values -----------------------------------------------------------------------------------
 
 
-def _compare(numbers: Numbers, into: Measured, places: Array | None) -> Finding[None]:
-    """How many cells differ, and those that differ most; a NaN in one of two differs more than all."""
+def _compare(tensor: ChunkedTensor, into: Measured, places: Array | None) -> ChunkedWork[None]:
+    """The number of mismatches, and the largest; a NaN in one of two is larger than all."""
     into.mismatches = 0
     worst: list[tuple[float, int]] = []
     start = 0
-    for first, second in numbers.cells():
-        cells = compared(first, second, numbers.comparison)
-        unlike = differ(first, second)
+    for first, second in tensor.pairs():
+        cells = compare(first, second, tensor.comparison)
+        unlike = mismatches(first, second)
         count = int(np.count_nonzero(unlike))
         into.mismatches += count
         if count:
@@ -179,30 +181,30 @@ def _compare(numbers: Numbers, into: Measured, places: Array | None) -> Finding[
             worst = heapq.nlargest(_WORST, [*worst, *new])
         start += cells.size
         yield cells.size
-    into.worst = [_worst(numbers, -negative, into.shape, places) for _, negative in worst]
+    into.worst = [_worst(tensor, -negative, into.shape, places) for _, negative in worst]
 
 
-def _worst(numbers: Numbers, place: int, shape: list[int], places: Array | None) -> Worst:
-    first, second = next(numbers.cells(place))
+def _worst(tensor: ChunkedTensor, place: int, shape: list[int], places: Array | None) -> Worst:
+    first, second = next(tensor.pairs(place))
     own = place if places is None else int(places[place])
     return Worst(
         [int(i) for i in np.unravel_index(own, shape)],
-        texts(first, 0, 1)[0],
-        texts(second, 0, 1)[0],
-        texts(compared(first[:1], second[:1], numbers.comparison), 0, 1)[0],
+        element_texts(first, 0, 1)[0],
+        element_texts(second, 0, 1)[0],
+        element_texts(compare(first[:1], second[:1], tensor.comparison), 0, 1)[0],
     )
 
 
 # -- NaN and infinities ---------------------------------------------------------------------------
 
 
-def next_bad(array: Array, start: int) -> Finding[int | None]:
-    """The place of the first NaN or infinity from `start` on, going on from the first cell at the end."""
+def next_bad(array: Array, start: int) -> ChunkedWork[int | None]:
+    """The flat index of the first NaN or infinity from `start` on, wrapping around at the end."""
     if not can_be_bad(array):
         return None
     for begin, end in ((start, array.size), (0, start)):
         place = begin
-        for cells in _until(Numbers(array), begin, end):
+        for cells in _between(ChunkedTensor(array), begin, end):
             bad = ~np.isfinite(cells)
             if bad.any():
                 return place + int(bad.argmax())
@@ -215,8 +217,8 @@ def can_be_bad(array: Array) -> bool:
     return is_float(array.dtype) or array.dtype.kind == "c"
 
 
-def _until(numbers: Numbers, begin: int, end: int) -> Iterator[Array]:
-    for cells, _ in numbers.cells(begin):
+def _between(tensor: ChunkedTensor, begin: int, end: int) -> Iterator[Array]:
+    for cells, _ in tensor.pairs(begin):
         if begin >= end:
             return
         yield cells[: end - begin]

@@ -1,4 +1,4 @@
-"""What a run of a page is to do: which blocks, what is fetched in each step, what monitors show."""
+"""The plan of a run: which blocks of a page run, what each step fetches, what monitors show."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from backblocks.pages.dataclass_json import from_json
 from backblocks.pages.migrations import upgrade_to_current
 from backblocks.pages.model import Monitor
 from backblocks.pages.page import Page
-from backblocks.studio.pipe import Start
+from backblocks.studio.ipc import StartRun
 
 
 @dataclass
-class Job:
-    order: Start
+class RunPlan:
+    command: StartRun
     page: Page
     graph: PageGraph
     blocks: list[str]
-    """Of the page, that run."""
+    """Blocks of the page that run."""
     monitors: dict[str, Monitor]
-    must: list[str]
+    fetched: list[str]
     """Outputs that each step fetches."""
-    every: list[str]
+    all_outputs: list[str]
     """Outputs of all blocks that run, but constants."""
     constants: dict[str, Array]
     targets: list[str]
@@ -38,25 +38,25 @@ class Job:
     feeds: dict[str, Any]
     files: dict[str, str]
     """Blocks that touch files."""
-    speaks: bool
+    prints: bool
     """Whether blocks of it write to the terminal."""
 
 
-def page_of(document: dict[str, Any], path: Path) -> Page:
+def page_from_document(document: dict[str, Any], path: Path) -> Page:
     """The page of a document, beside whose path other files are looked for."""
     page = from_json(Page, upgrade_to_current(document))
     page.path = path
     return page
 
 
-def job_of(order: Start) -> Job:
-    """Raises PageError if a block that is needed is wrong."""
-    page = page_of(order.document, Path(order.path))
+def plan_run(command: StartRun) -> RunPlan:
+    """Raises PageError if something is wrong with a block that is needed."""
+    page = page_from_document(command.document, Path(command.path))
     run = page.run
-    asked = order.to or [*run.fetch, *run.targets]
-    until = _until(page) if order.mode == "until" else ""
+    asked = command.to or [*run.fetch, *run.targets]
+    until = _until(page) if command.mode == "until" else ""
     if asked:
-        monitors = _monitors(page, page.needed_for(asked) if order.to else page.blocks)
+        monitors = _monitors(page, page.needed_for(asked) if command.to else page.blocks)
         wanted = [*asked, *_pins(monitors), *([until] if until else [])]
         graph = page.graph(only=wanted)
         needed = page.needed_for(wanted)
@@ -77,14 +77,16 @@ def job_of(order: Start) -> Job:
         if (symbol := graph.symbol(wire)).block.op.name == "Const"
         and (value := symbol.value) is not None
     }
-    return Job(
-        order=order,
+    return RunPlan(
+        command=command,
         page=page,
         graph=graph,
         blocks=[name for name in page.blocks if name in needed],
         monitors=monitors,
-        must=list(dict.fromkeys([*(wire for wire in asked if ":" in wire), *pins])),
-        every=list(dict.fromkeys([*pins, *(wire for wire in every if wire not in constants)])),
+        fetched=list(dict.fromkeys([*(wire for wire in asked if ":" in wire), *pins])),
+        all_outputs=list(
+            dict.fromkeys([*pins, *(wire for wire in every if wire not in constants)])
+        ),
         constants=constants,
         targets=targets,
         until=until,
@@ -94,7 +96,7 @@ def job_of(order: Start) -> Job:
             for block in graph.touching_files()
             if graph.page_block_of[block.name] in needed
         },
-        speaks=any(block.op.name in ("Print", "PrintV2") for block in graph),
+        prints=any(block.op.name in ("Print", "PrintV2") for block in graph),
     )
 
 

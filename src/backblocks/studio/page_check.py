@@ -1,4 +1,4 @@
-"""Says what is known of a document before it runs: types on its wires, and all that is wrong with it."""
+"""Static check of a document: the types on its wires, and all that is wrong with it, without a run."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from backblocks.pages.folder import Folder
 from backblocks.pages.model import PAGE, PageFile
 from backblocks.pages.page import Page
 from backblocks.pages.serialization import parse, read_file
-from backblocks.studio.job import page_of
 from backblocks.studio.messages import Checked, Problem, Spec
-from backblocks.studio.open_sizes import named_shapes
 from backblocks.studio.problems import own_block, problem
+from backblocks.studio.run_plan import page_from_document
+from backblocks.studio.symbolic_shapes import symbolic_shapes
 
 
-def checked(number: int, revision: int, document: dict[str, Any], path: Path) -> Checked:
-    """Nothing runs. Problems stand in the order of the blocks, those of the page itself last."""
+def check_page(number: int, revision: int, document: dict[str, Any], path: Path) -> Checked:
+    """Problems are in the order of the blocks, those of the page itself last."""
     result = Checked(number, revision, {}, {}, [])
     try:
-        page = page_of(document, path)
+        page = page_from_document(document, path)
         built = build(page)
     except OpError as error:
         result.problems = [problem(error, own_block(error.block, document.get("blocks", {})))]
@@ -47,7 +47,7 @@ def _problems(built: BuildResult, page: Page) -> list[Problem]:
 
 
 def _pins(built: BuildResult, page: Page) -> dict[str, Spec]:
-    shapes = named_shapes(page, built)
+    shapes = symbolic_shapes(page, built)
     lists = {wire.rpartition("[")[0] for wire in built.graph.wires if wire.endswith("]")}
     return {
         wire: Spec(NAMES[symbol.dtype], shapes[wire])
@@ -67,7 +67,7 @@ def _ports(page: Page, name: Any) -> list[str] | None:
 
 def peak_bytes(document: dict[str, Any], path: Path) -> int | None:
     """Bytes that a run as the page says takes at one time; None if that is open."""
-    page = page_of(document, path)
+    page = page_from_document(document, path)
     run = page.run
     shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]
     wanted = [*run.fetch, *shown]

@@ -1,4 +1,4 @@
-"""Numbers of values, piece by piece: shades, comparisons and statistics against plain NumPy."""
+"""Tensors chunk by chunk: shades, comparisons and statistics against plain NumPy."""
 
 import tracemalloc
 
@@ -7,18 +7,19 @@ import pytest
 
 from backblocks.dtypes import BY_NAME, CONVERTED, FLOAT8, FLOATS, is_integer, limits, wider
 from backblocks.errors import OpError
-from backblocks.studio import numbers
-from backblocks.studio.measuring import at_once, measure, next_bad
+from backblocks.studio import chunks
+from backblocks.studio.chunks import ChunkedTensor, quantized
 from backblocks.studio.messages import Measured
-from backblocks.studio.numbers import Numbers, shades
-from backblocks.studio.summaries import levels, summary
+from backblocks.studio.monitors import points
+from backblocks.studio.statistics import compute_statistics, next_bad, run_to_end
+from backblocks.studio.summaries import summary
 
 RNG = np.random.default_rng(5)
 
 
 def measured(first, second=None, comparison="difference"):
     into = Measured(1, "x:y", "float32", list(first.shape), 1)
-    return at_once(measure(Numbers(first, second, comparison), into))
+    return run_to_end(compute_statistics(ChunkedTensor(first, second, comparison), into))
 
 
 def drawn(dtype, shape):
@@ -44,19 +45,23 @@ def in_float64(array):
 
 def test_shades_tell_what_is_no_number_zero_and_outside_from_the_rest():
     cells = np.array([np.nan, -np.inf, np.inf, 0, -2, 3, -1, 0.5, 2], np.float32)
-    assert shades(Numbers(cells), -1, 2).tolist() == [0, 1, 2, 3, 4, 5, 6, 131, 255]
+    assert quantized(ChunkedTensor(cells), -1, 2).tolist() == [0, 1, 2, 3, 4, 5, 6, 131, 255]
 
 
 def test_a_minus_zero_is_zero_and_one_number_alone_is_in_the_middle():
-    assert shades(Numbers(np.float64([-0.0, 7.0])), 7, 7).tolist() == [3, 131]
+    assert quantized(ChunkedTensor(np.float64([-0.0, 7.0])), 7, 7).tolist() == [3, 131]
 
 
 def test_the_whole_range_of_a_type_has_shades():
     most = np.finfo(np.float64).max
-    assert shades(Numbers(np.float64([-most, most])), -most, most).tolist() == [6, 255]
+    assert quantized(ChunkedTensor(np.float64([-most, most])), -most, most).tolist() == [6, 255]
     whole = np.iinfo(np.int64)
     cells = np.array([whole.min, 0, whole.max])
-    assert shades(Numbers(cells), float(whole.min), float(whole.max)).tolist() == [6, 3, 255]
+    assert quantized(ChunkedTensor(cells), float(whole.min), float(whole.max)).tolist() == [
+        6,
+        3,
+        255,
+    ]
 
 
 @pytest.mark.parametrize("dtype", CONVERTED)
@@ -65,7 +70,7 @@ def test_every_type_and_rank_has_shades(dtype, shape):
     array = drawn(dtype, shape)
     wide = in_float64(array)
     low, high = (float(wide.min()), float(wide.max())) if wide.size else (0.0, 1.0)
-    found = shades(Numbers(array), low, high)
+    found = quantized(ChunkedTensor(array), low, high)
     assert found.shape == shape
     zero = wide == 0
     assert (found[zero] == 3).all()
@@ -77,11 +82,11 @@ def test_every_type_and_rank_has_shades(dtype, shape):
 
 def test_parts_in_any_order_have_shades_in_their_own():
     array = drawn("float32", (40, 50, 60))
-    part = Numbers(array).part((slice(None, None, 2), 3, slice(None, None, 7)))
-    turned = Numbers(array.transpose(2, 0, 1))
+    part = ChunkedTensor(array).at((slice(None, None, 2), 3, slice(None, None, 7)))
+    turned = ChunkedTensor(array.transpose(2, 0, 1))
     for each in (part, turned):
         np.testing.assert_array_equal(
-            shades(each, -1, 1), shades(Numbers(each.first.copy("C")), -1, 1)
+            quantized(each, -1, 1), quantized(ChunkedTensor(each.first.copy("C")), -1, 1)
         )
 
 
@@ -90,13 +95,13 @@ def test_parts_in_any_order_have_shades_in_their_own():
 
 def test_differences_are_exact_for_whole_numbers_that_float64_cannot_tell_apart():
     first, second = np.array([2**60 + 1, -(2**63)]), np.array([2**60, 2**63 - 1])
-    found = numbers.compared(first, second, "difference")
+    found = chunks.compare(first, second, "difference")
     assert found.tolist() == [1.0, -(2.0**64)]
 
 
 def test_a_relative_difference_is_one_of_the_larger_size():
     first, second = np.float32([1, -4, 0, 5]), np.float32([2, 4, 0, np.inf])
-    assert numbers.compared(first, second, "relative").tolist() == [-0.5, -2.0, 0.0, -np.inf]
+    assert chunks.compare(first, second, "relative").tolist() == [-0.5, -2.0, 0.0, -np.inf]
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *FLOAT8])
@@ -105,24 +110,24 @@ def test_ulp_counts_steps_to_the_next_number(dtype):
     tiny = np.zeros(1, dtype).view(f"u{dtype.itemsize}") + np.array(1, f"u{dtype.itemsize}")
     one = np.ones(1, dtype)
     after = (one.view(f"u{dtype.itemsize}") + np.array(1, f"u{dtype.itemsize}")).view(dtype)
-    assert numbers.compared(one, after, "ulp").tolist() == [1.0]
-    assert numbers.compared(-tiny.view(dtype), tiny.view(dtype), "ulp").tolist() == [2.0]
+    assert chunks.compare(one, after, "ulp").tolist() == [1.0]
+    assert chunks.compare(-tiny.view(dtype), tiny.view(dtype), "ulp").tolist() == [2.0]
     zeros = np.array([0.0, -0.0], dtype)
-    assert numbers.compared(zeros, -zeros, "ulp").tolist() == [0.0, 0.0]
+    assert chunks.compare(zeros, -zeros, "ulp").tolist() == [0.0, 0.0]
 
 
 def test_one_nan_is_as_good_as_another_and_unlike_any_number():
     first, second = np.float32([np.nan, np.nan, np.inf]), np.float32([np.nan, 1, np.inf])
     for comparison in ("difference", "relative", "ulp"):
-        np.testing.assert_array_equal(numbers.compared(first, second, comparison), [0, np.nan, 0])
+        np.testing.assert_array_equal(chunks.compare(first, second, comparison), [0, np.nan, 0])
     assert measured(first, second).mismatches == 1
 
 
 def test_types_that_differ_are_compared_in_float64():
     first, second = np.float32([1.5, 2]), np.array([1, 2], BY_NAME["bfloat16"])
-    assert numbers.compared(first, second, "difference").tolist() == [0.5, 0.0]
+    assert chunks.compare(first, second, "difference").tolist() == [0.5, 0.0]
     with pytest.raises(OpError, match="must hold real numbers of the type of a:y, float32"):
-        numbers.of("a:y", first, ("b:y", second), comparison="ulp")
+        chunks.chunked("a:y", first, ("b:y", second), comparison="ulp")
 
 
 # -- statistics -------------------------------------------------------------------------------------
@@ -155,7 +160,7 @@ def test_a_summary_of_infinities_of_both_signs_warns_of_nothing():
     both = np.float32([np.inf, -np.inf, *range(30)])
     found = summary(both)
     assert (found.infinities, found.low, found.high) == (2, 0, 29)
-    assert levels(both) == [None]
+    assert points(both) == [None]
 
 
 def test_a_summary_of_numbers_with_too_large_squares_warns_of_nothing():
@@ -196,8 +201,8 @@ def test_no_value_is_copied_whole():
     tracemalloc.start()
     measured(array)
     measured(array, array[::-1], "ulp")
-    at_once(next_bad(array, 0))
-    shades(Numbers(array).part((slice(0, 1 << 22),)), 0, 1)
+    run_to_end(next_bad(array, 0))
+    quantized(ChunkedTensor(array).at((slice(0, 1 << 22),)), 0, 1)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < array.nbytes / 4
@@ -205,7 +210,7 @@ def test_no_value_is_copied_whole():
 
 def test_a_sample_is_spread_evenly_and_meets_every_channel():
     array = np.tile(np.arange(64, dtype=np.float32), 1 << 16)
-    some, places = Numbers(array).sample()
+    some, places = ChunkedTensor(array).sample()
     np.testing.assert_array_equal(some.first, array[places])
     assert (np.diff(places) > 0).all()
     counts = np.bincount(some.first.astype(int), minlength=64)
@@ -221,7 +226,7 @@ def test_bad_cells_are_found_one_after_the_other_and_then_again(dtype):
     array[[5, 150_000, 199_999]] = np.array([np.nan, np.inf, -np.inf], BY_NAME[dtype])
     found, place = [], 0
     for _ in range(4):
-        place = at_once(next_bad(array, place))
+        place = run_to_end(next_bad(array, place))
         found.append(place)
         place = (place + 1) % array.size
     assert found == [5, 150_000, 199_999, 5]
@@ -229,4 +234,4 @@ def test_bad_cells_are_found_one_after_the_other_and_then_again(dtype):
 
 def test_numbers_alone_have_no_bad_cell():
     for array in (np.zeros(5), np.zeros(0), np.zeros(5, int), np.float64([1e308, 1e308])):
-        assert at_once(next_bad(array, 0)) is None
+        assert run_to_end(next_bad(array, 0)) is None

@@ -1,4 +1,4 @@
-"""Arrays that are dropped on a page: read from npy, npz and safetensors files, and made constants of it."""
+"""Imports arrays that are dropped on a page, from npy, npz and safetensors files, as its constants."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from backblocks.pages.model import PageBlock, PageFile
 from backblocks.pages.npy import logical_dtype, read_header
 from backblocks.pages.saving import store_arrays
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Of the arrays of a file once they are read: zip files can be a thousand times smaller."""
-MOST_TENSORS = 1000
+MAX_TENSORS = 1000
 """That one file may hold."""
 
 _NPY = b"\x93NUMPY"
@@ -67,9 +67,9 @@ def _tensors(file: Path) -> dict[str, Array]:
     _refuse_inflated(file)
     with checkpoint("file", os.fsencode(file)) as tensors:
         names = tensors.names()
-        if len(names) > MOST_TENSORS:
+        if len(names) > MAX_TENSORS:
             hint = "Take out those that the page needs."
-            raise OpError(f"must hold at most {MOST_TENSORS} tensors", got=len(names), hint=hint)
+            raise OpError(f"must hold at most {MAX_TENSORS} tensors", got=len(names), hint=hint)
         found: dict[str, Array] = {}
         size = 0
         for name in names:
@@ -97,8 +97,8 @@ def _refuse_inflated(file: Path) -> None:
 
 
 def _refuse_more(size: int, file: Path) -> None:
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         packed = file.stat().st_size
         got = described(f"{size / 2**20:.1f} MiB, in a file of {packed / 2**20:.1f} MiB")
         hint = "Keep in the file only those that the page needs."
-        raise OpError(f"must come to at most {MOST_BYTES >> 20} MiB of arrays", got=got, hint=hint)
+        raise OpError(f"must come to at most {MAX_BYTES >> 20} MiB of arrays", got=got, hint=hint)

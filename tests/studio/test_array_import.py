@@ -14,8 +14,8 @@ from conftest import page_file
 from backblocks.errors import OpError
 from backblocks.pages.folder import Folder
 from backblocks.pages.npy import write_array
-from backblocks.studio import arrays
-from backblocks.studio.arrays import constants
+from backblocks.studio import array_import
+from backblocks.studio.array_import import constants
 
 SMALL = np.array([[1, 2.5]], np.float32)
 LARGE = np.arange(1000, dtype=np.int64).reshape(10, 100)
@@ -170,7 +170,7 @@ def test_a_zip_file_that_becomes_too_large_is_refused_by_its_sizes(studio):
 
 
 def test_a_zip_file_that_lies_about_its_sizes_gives_no_more_than_it_says(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrays, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(array_import, "MAX_BYTES", 10_000)
     (tmp_path / "x").write_bytes(npz(a=np.zeros(500), b=np.zeros(500)))
     assert len(constants(tmp_path / "x", "x.npz", tmp_path / "p.page.json")) == 2
     honest = npz(x=np.zeros(5000))
@@ -186,8 +186,8 @@ def test_a_zip_file_that_lies_about_its_sizes_gives_no_more_than_it_says(tmp_pat
 
 def test_the_arrays_of_a_file_are_counted_while_they_are_read(tmp_path, monkeypatch):
     """Where no size is said beforehand."""
-    monkeypatch.setattr(arrays, "MOST_BYTES", 10_000)
-    monkeypatch.setattr(arrays, "_refuse_inflated", lambda _: None)
+    monkeypatch.setattr(array_import, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(array_import, "_refuse_inflated", lambda _: None)
     (tmp_path / "x").write_bytes(npz(a=np.zeros(1000), b=np.zeros(1000)))
     with pytest.raises(OpError, match=r"x.npz: must come to at most 0 MiB of arrays"):
         constants(tmp_path / "x", "x.npz", tmp_path / "p.page.json")

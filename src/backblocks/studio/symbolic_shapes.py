@@ -1,4 +1,4 @@
-"""Names for sizes that are open until a run, such as that of a batch: the same name is the same size.
+"""Symbolic shapes: names for sizes that are unknown before a run, such as that of a batch.
 
 The build of a page knows an open size only as not known. So the page is built once more with a number in
 place of each open size of its placeholders, each another prime: what comes out where tells which sizes are
@@ -22,19 +22,19 @@ from backblocks.pages.page import Page
 _FIRST = (10_007, 211, 61)
 """Where primes begin. Large ones are seldom met by accident; small ones fit where many sizes are open."""
 _LETTERS = "NMKLPQRSTUVW"
-_PATIENCE = 0.1
+_TIME_LIMIT = 0.1
 """Seconds after which no more sizes are tried to be equal."""
 
 Shapes = dict[str, list[int | str] | None]
 
 
-def named_shapes(page: Page, built: BuildResult) -> Shapes:
+def symbolic_shapes(page: Page, built: BuildResult) -> Shapes:
     """For each output its sizes, names for the open ones; None if even their number is open."""
     numbers: dict[int, str] = {}
     others = count(1)
     probe: dict[str, Any] = {}
     if any(None in (symbol.shape or ()) for symbol in built.graph.wires.values()):
-        given, graph = _probed(page, built)
+        given, graph = _probe(page, built)
         probe = {wire: symbol.shape for wire, symbol in graph.wires.items()}
         numbers = dict(zip(dict.fromkeys(given), _letters(), strict=False))
     shapes: Shapes = {}
@@ -65,7 +65,7 @@ def _letters() -> Iterator[str]:
             yield f"{letter}{round_ or ''}"
 
 
-def _probed(page: Page, built: BuildResult) -> tuple[list[int], PageGraph]:
+def _probe(page: Page, built: BuildResult) -> tuple[list[int], PageGraph]:
     """The numbers that stand for open sizes of placeholders, and the graph that they give."""
     begun = time.perf_counter()
     firsts = iter(_FIRST)
@@ -75,7 +75,7 @@ def _probed(page: Page, built: BuildResult) -> tuple[list[int], PageGraph]:
     while True:
         found = build(_with_sizes(page, given))
         new = [each for each in found.problems if each[0] and each[0] not in wrong]
-        if not new or time.perf_counter() - begun > _PATIENCE:
+        if not new or time.perf_counter() - begun > _TIME_LIMIT:
             return list(given.values()), found.graph
         block, error = new[0]
         if isinstance(error, OpMemoryError) and (first := next(firsts, 0)):

@@ -1,4 +1,4 @@
-"""Stands before the whole application: who may speak to it, and what browsers may do with what it gives.
+"""Authentication middleware: checks host, origin and cookie of each request, and sets security headers.
 
 A port of this machine can be reached by every page that a browser has open, and by names that lead here on
 purpose. So each request and each socket must name this server as its host, come from its own page, and have
@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 _SAFE = ("GET", "HEAD")
 
 
-class Keys:
-    """The secrets of a server: a token that works once, and the cookie that it is exchanged for."""
+class Credentials:
+    """The secrets of a server: a launch token that works once, and the session cookie given for it."""
 
     def __init__(self, port: int, password: str = "") -> None:
         self.launch = secrets.token_urlsafe(32)
@@ -32,7 +32,7 @@ class Keys:
         self.password = password
         self.guessing = asyncio.Lock()
 
-    def exchanged(self, given: str) -> bool:
+    def accepts(self, given: str) -> bool:
         """Whether the cookie may be given for it. A launch token is used up by this."""
         if self.password and _equal(given, self.password):
             return True
@@ -41,8 +41,8 @@ class Keys:
         self.launch = ""
         return True
 
-    def opens(self, connection: HTTPConnection) -> bool:
-        """Whether a request or socket shows that it was let in."""
+    def authenticates(self, connection: HTTPConnection) -> bool:
+        """Whether a request or socket has the session cookie, or it as a bearer token."""
         if bearer := connection.headers.get("authorization", ""):
             return _equal(bearer, f"Bearer {self.cookie}")
         cookies = _cookies(connection.headers)
@@ -60,29 +60,29 @@ def _equal(given: str, secret: str) -> bool:
     return secrets.compare_digest(given.encode(), secret.encode())
 
 
-class Guard:
-    """Wraps an application. Static files need no cookie: all but what is named in `closed`."""
+class AuthMiddleware:
+    """Wraps an application. Reading needs no cookie but below the paths in `protected`."""
 
     def __init__(
         self,
         app: ASGIApp,
-        keys: Keys,
+        credentials: Credentials,
         hosts: Iterable[str],
         port: int,
-        closed: Sequence[str] = ("/api/", "/socket"),
+        protected: Sequence[str] = ("/api/", "/socket"),
     ) -> None:
         self.app = app
-        self.keys = keys
+        self.credentials = credentials
         self.hosts = frozenset(hosts)
         self.port = port
-        self.closed = tuple(closed)
+        self.protected = tuple(protected)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
         connection = HTTPConnection(scope)
-        refused = self._refused(connection, scope)
+        refused = self._refusal(connection, scope)
         if refused is None:
             await self.app(scope, receive, self._with_headers(connection, send))
         elif scope["type"] == "websocket":
@@ -93,7 +93,7 @@ class Guard:
             response: Response = PlainTextResponse(text + "\n", status)
             await response(scope, receive, self._with_headers(connection, send))
 
-    def _refused(self, connection: HTTPConnection, scope: Scope) -> tuple[int, str] | None:
+    def _refusal(self, connection: HTTPConnection, scope: Scope) -> tuple[int, str] | None:
         headers = connection.headers
         host = headers.get("host", "")
         if not self._is_ours(host) or len(headers.getlist("host")) != 1:
@@ -111,14 +111,14 @@ class Guard:
         )
         if site != "same-origin" and not (reads and is_visit):
             return 403, "This must be asked for by the studio's own page."
-        if reads and not scope["path"].startswith(self.closed):
+        if reads and not scope["path"].startswith(self.protected):
             return None
         if not is_socket and scope["path"] == "/enter" and not reads:
             return None
-        if not self.keys.opens(connection):
+        if not self.credentials.authenticates(connection):
             anew = (
                 "The studio was started anew. "
-                if self.keys.cookie_name in _cookies(headers)
+                if self.credentials.cookie_name in _cookies(headers)
                 else ""
             )
             return 401, f"{anew}Open the studio by the address that it printed."

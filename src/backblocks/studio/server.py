@@ -1,4 +1,4 @@
-"""Starts the server of the studio, says where it is, and opens the browser there."""
+"""Starts the studio's HTTP server, prints its address, and opens the browser."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from types import FrameType
 
 import uvicorn
 
-from backblocks.studio.app import MOST_BYTES, create_app
+from backblocks.studio.app import MAX_MESSAGE_BYTES, create_app
+from backblocks.studio.auth import Credentials
 from backblocks.studio.connections import Connection
-from backblocks.studio.guard import Keys
 
 PORT = 8765
 
@@ -33,11 +33,11 @@ def serve(
 ) -> None:
     """Serves until Ctrl-C."""
     port = listening.getsockname()[1]
-    keys = Keys(port, password)
+    credentials = Credentials(port, password)
     hosts = ["127.0.0.1", "localhost", "[::1]"]
     if not is_loopback(host):
         hosts += [host, socket.gethostname(), *(["*"] if _is_any(host) else [])]
-    app = create_app(folder, keys, hosts, port, start, memory)
+    app = create_app(folder, credentials, hosts, port, start, memory)
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -46,14 +46,14 @@ def serve(
         server_header=False,
         proxy_headers=False,
         ws="websockets-sansio",
-        ws_max_size=MOST_BYTES,
+        ws_max_size=MAX_MESSAGE_BYTES,
         ws_ping_interval=20.0,
         ws_ping_timeout=20.0,
         ws_per_message_deflate=False,  # within a machine it takes longer than sending
         timeout_graceful_shutdown=1,
     )
     name = "127.0.0.1" if _is_any(host) else f"[{host}]" if ":" in host else host
-    address = f"http://{name}:{port}/#token={keys.launch}"
+    address = f"http://{name}:{port}/#token={credentials.launch}"
     print(f"backblocks studio: {address}", flush=True)
     if browser:
         # Starting a browser can take a second, which the server need not wait for.
@@ -78,7 +78,7 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def listening(host: str, port: int | None) -> socket.socket:
+def open_listening_socket(host: str, port: int | None) -> socket.socket:
     """A socket at the port; at any free one if none was asked for and the usual one is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for each in [PORT, 0] if port is None else [port]:

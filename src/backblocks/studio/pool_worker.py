@@ -1,4 +1,4 @@
-"""A process of the pool: checks, exports and saves pages and reads arrays, so that the server need not.
+"""A process of the pool: checks, exports and saves pages, and reads arrays, one task at a time.
 
 One task at a time is read from the socket, done and answered.
 """
@@ -16,45 +16,45 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from backblocks.errors import OpError
-from backblocks.studio import pipe
-from backblocks.studio.checking import checked, peak_bytes
+from backblocks.studio import ipc
 from backblocks.studio.messages import OmittedArray
-from backblocks.studio.processes import OUT_OF_MEMORY, begin
+from backblocks.studio.page_check import check_page, peak_bytes
+from backblocks.studio.processes import OUT_OF_MEMORY, enter_child_process
 
-_LATE = 5
+_WATCHDOG_DELAY = 5
 """Seconds after its limit that a task ends its process itself, if there is no server to end it."""
 
 
-def _do(task: pipe.Tasks) -> Any:
+def _execute(task: ipc.Tasks) -> Any:
     """What checks do not need is imported by the tasks that do: the first check is waited for."""
     match task:
-        case pipe.CheckPage():
-            return checked(task.page, task.revision, task.document, Path(task.path))
-        case pipe.EstimateMemory():
+        case ipc.CheckPage():
+            return check_page(task.page, task.revision, task.document, Path(task.path))
+        case ipc.EstimateMemory():
             return peak_bytes(task.document, Path(task.path))
-        case pipe.ExportPage():
+        case ipc.ExportPage():
             return _exported(task)
-        case pipe.ReadArrays():
-            from backblocks.studio.arrays import constants
+        case ipc.ReadArrays():
+            from backblocks.studio.array_import import constants
 
             return constants(Path(task.file), task.title, Path(task.path))
-        case pipe.WriteArrays():
+        case ipc.WriteArrays():
             return _written(task)
 
 
-def _exported(task: pipe.ExportPage) -> tuple[str, list[OmittedArray]]:
+def _exported(task: ipc.ExportPage) -> tuple[str, list[OmittedArray]]:
     from backblocks.pages.export import to_python, to_tensorflow
     from backblocks.pages.inline_arrays import inline_arrays
-    from backblocks.studio.job import page_of
+    from backblocks.studio.run_plan import page_from_document
 
     if task.to == "page":
         text, omitted = inline_arrays(task.document, Path(task.path))
         return text, [OmittedArray(*each) for each in omitted]
-    page = page_of(task.document, Path(task.path))
+    page = page_from_document(task.document, Path(task.path))
     return to_python(page) if task.to == "python" else to_tensorflow(page), []
 
 
-def _written(task: pipe.WriteArrays) -> bytes:
+def _written(task: ipc.WriteArrays) -> bytes:
     from backblocks._durable import make_folder
     from backblocks.pages.dataclass_json import from_json
     from backblocks.pages.migrations import upgrade_to_current
@@ -69,16 +69,16 @@ def _written(task: pipe.WriteArrays) -> bytes:
 
 def _answer(data: bytes) -> tuple[int, bytes]:
     try:
-        task = pipe.decode_task(data)
-        signal.alarm(math.ceil(task.seconds) + _LATE)
-        return pipe.RESULT, pipe.encode(_do(task))
+        task = ipc.decode_task(data)
+        signal.alarm(math.ceil(task.seconds) + _WATCHDOG_DELAY)
+        return ipc.RESULT, ipc.encode(_execute(task))
     except (OpError, OSError) as error:
-        return pipe.REFUSED, str(error).encode(errors="replace")
+        return ipc.REFUSED, str(error).encode(errors="replace")
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
-    except Exception as error:  # a fault of ours, which is said rather than hidden
+    except Exception as error:  # an internal error, which is reported rather than hidden
         traceback.print_exc()
-        return pipe.FAILED, repr(error).encode(errors="replace")
+        return ipc.FAILED, repr(error).encode(errors="replace")
     finally:
         signal.alarm(0)
 
@@ -86,12 +86,12 @@ def _answer(data: bytes) -> tuple[int, bytes]:
 def _serve(incoming: BinaryIO, connection: socket.socket) -> None:
     while len(head := incoming.read(4)) == 4:
         kind, data = _answer(incoming.read(int.from_bytes(head, "little")))
-        connection.sendall(pipe.ANSWER.pack(len(data), kind) + data)
+        connection.sendall(ipc.ANSWER.pack(len(data), kind) + data)
 
 
 def main() -> None:
     _, handle, memory = sys.argv
-    begin(int(memory))
+    enter_child_process(int(memory))
     connection = socket.socket(fileno=int(handle))
     # A server that has ended waits for no answer.
     with connection.makefile("rb") as incoming, contextlib.suppress(ConnectionError):

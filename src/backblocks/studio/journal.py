@@ -1,4 +1,4 @@
-"""What keeps work from being lost: a journal of every change, and the versions that saves replaced.
+"""The journal of a page: a write-ahead log of every change, so that no work is lost.
 
 A journal is a file of lines that is appended to. The first has the document it starts from and the digest
 of the page's file then; every other one is a change, with the client that made it and its number. Once it is
@@ -15,17 +15,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
-import re
-import secrets
 import threading
 import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -33,10 +30,8 @@ from msgspec import UNSET, UnsetType
 from backblocks._durable import (
     AppendOnly,
     atomic_write,
-    make_folder,
     open_locked,
     remove,
-    sweep,
     sync_folder,
 )
 from backblocks.pages.model import FORMAT
@@ -45,14 +40,10 @@ from backblocks.studio.clients import Clients, with_change
 from backblocks.studio.document import EditError, apply
 from backblocks.studio.messages import Damage, Edit
 
-MOST_VERSIONS = 50
-"""Of each page are kept."""
-
-_NEW = "new-"
+NEW = "new-"
+"""Begins the names of journals of pages without a file."""
 _SMALL = 1 << 20
 """Bytes of a journal that are not worth compacting."""
-_CLIENTS_KEPT = 7 * 86_400.0
-"""Seconds after a save in which a tab may come back and send changes again that the saved file has."""
 
 
 class _First(msgspec.Struct):
@@ -79,7 +70,7 @@ class _Entry(msgspec.Struct, omit_defaults=True):
 
 
 @dataclass(frozen=True)
-class Found:
+class JournalContents:
     """What a journal holds."""
 
     page: str
@@ -103,127 +94,20 @@ class Found:
         return bool(self.page) and Path(self.page).exists()
 
 
-class State:
-    """The folder for state of the user."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
-        self.folder = folder or Path(home) / "backblocks"
-        self.drafts = self.folder / "drafts"
-        self.versions = self.folder / "versions"
-        for each in (self.drafts, self.versions):
-            make_folder(each, 0o700)
-        for each in (self.folder, self.folder.parent):
-            sync_folder(each)  # whoever made them may have been killed before this
-        sweep(self.drafts)
-        self._forget_clients()
-
-    def _forget_clients(self) -> None:
-        """Removes files of clients that no tab will come back to."""
-        for file in self.drafts.glob("*.clients"):
-            with contextlib.suppress(OSError):
-                if time.time() - file.stat().st_mtime > _CLIENTS_KEPT:
-                    remove(file)
-
-    def name_of(self, page: Path | None) -> str:
-        """By which the journal and the versions of a page are found; a new one if it has no file."""
-        if page is None:
-            return _NEW + secrets.token_hex(8)
-        return hashlib.sha256(os.fsencode(page)).hexdigest()[:24]
-
-    def unsaved(self) -> Iterator[tuple[str, Found]]:
-        """The journals of pages that have no file, or none any longer, and that no studio has open."""
-        for file in sorted(self.drafts.glob("*.jsonl")):
-            name = file.stem
-            with contextlib.suppress(Taken, OSError), Lock(self.drafts, name):
-                found = read(file, _base(name))
-                if found is None or found.has_file:
-                    continue
-                if found.changes or found.damage:
-                    yield name, found
-
-    def is_unsaved(self, name: str) -> bool:
-        """Whether it names the journal of a page without a file."""
-        if not name.removeprefix(_NEW).isalnum():
-            return False
-        found = read(self.drafts / f"{name}.jsonl", _base(name))
-        return found is not None and not found.has_file
-
-    # -- versions -------------------------------------------------------------------------
-
-    def keep(self, name: str, content: bytes, saved: float) -> None:
-        """Keeps what a page's file held before it is replaced, and forgets the oldest.
-
-        Versions are in the order of a counter: by a clock that was put back, the newest would be oldest.
-        """
-        folder = self.versions / name
-        make_folder(folder, 0o700)
-        kept = self._versions(name)
-        number = kept[-1].number + 1 if kept else 1
-        file = folder / f"{number:08d}_{round(saved * 1000)}_{_blocks(content)}.json"
-        with atomic_write(file) as new:
-            new.write(content)
-        for old in kept[: 1 - MOST_VERSIONS]:
-            with contextlib.suppress(OSError):  # the next save tries again
-                remove(folder / f"{old.name}.json")
-
-    def kept(self, name: str) -> list[tuple[str, float, int]]:
-        """Versions, the newest first: name, when it was saved, and how many blocks it has."""
-        versions = reversed(self._versions(name))
-        return [(each.name, each.milliseconds / 1000, each.blocks) for each in versions]
-
-    def _versions(self, name: str) -> list[_Version]:
-        """The oldest first. Files that are no versions are passed over."""
-        folder = self.versions / name
-        files = folder.iterdir() if folder.is_dir() else ()
-        found = [_VERSION.fullmatch(file.name) for file in files]
-        return sorted(
-            _Version(
-                int(match["number"] or 0), int(match["time"]), int(match["blocks"]), match["name"]
-            )
-            for match in found
-            if match
-        )
-
-    def version(self, name: str, version: str) -> bytes | None:
-        known = {each for each, _, _ in self.kept(name)}
-        return (self.versions / name / f"{version}.json").read_bytes() if version in known else None
-
-
-_VERSION = re.compile(
-    r"(?P<name>((?P<number>[0-9]+)_)?(?P<time>-?[0-9]+)[-_](?P<blocks>[0-9]+))\.json"
-)
-"""The file of a version; before there was a counter, names began with the time."""
-
-
-class _Version(NamedTuple):
-    number: int
-    milliseconds: int
-    blocks: int
-    name: str
-
-
-def _blocks(content: bytes) -> int:
-    try:
-        return len(json.loads(content)["blocks"])
-    except (ValueError, KeyError, TypeError):
-        return 0
-
-
-class Taken(Exception):
+class PageInUse(Exception):
     """Another studio has the page open."""
 
 
-class Lock:
-    """Holds a page for this process; the system lets go of it however the process ends."""
+class PageLock:
+    """A file lock on a page for this process; the system releases it however the process ends."""
 
     def __init__(self, folder: Path, name: str) -> None:
         try:
             self._handle = open_locked(folder / f"{name}.lock")
         except BlockingIOError as error:
-            raise Taken from error
+            raise PageInUse from error
 
-    def __enter__(self) -> Lock:
+    def __enter__(self) -> PageLock:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -234,25 +118,25 @@ class Lock:
 
 
 class Journal:
-    """The journal of one page. It begins with the first change."""
+    """The journal of one page, locked for this process. Its file begins with the first change."""
 
-    def __init__(self, state: State, name: str) -> None:
+    def __init__(self, folder: Path, name: str) -> None:
         self.name = name
-        self.path = state.drafts / f"{name}.jsonl"
-        self._clients_path = state.drafts / f"{name}.clients"
+        self.path = folder / f"{name}.jsonl"
+        self._clients_path = folder / f"{name}.clients"
         self._saved_clients: Clients = {}
-        self._lock = Lock(state.drafts, name)
+        self._lock = PageLock(folder, name)
         self._file: AppendOnly | None = None
-        self._holds = Found("", "", {}, {})
-        """What the file holds, if there is one."""
+        self._contents = JournalContents("", "", {}, {})
+        """Of the file, if there is one."""
         self._compact_bytes = 0
         """Of the file when it had no changes yet, or was compacted."""
         self._replacing = threading.Lock()
         """Held while the file is appended to or replaced: it is synced and compacted in other threads."""
 
-    def found(self, base: Found | None = None) -> Found | None:
-        """What an earlier studio left. A journal whose first line is damaged starts from `base`."""
-        return read(self.path, base)
+    def contents(self, base: JournalContents | None = None) -> JournalContents | None:
+        """What an earlier server left in the file. With a damaged first line it starts from `base`."""
+        return read_journal(self.path, base)
 
     def saved_clients(self) -> Clients:
         """The changes of clients that were in the page when its last journal ended."""
@@ -263,9 +147,9 @@ class Journal:
             self._saved_clients = _clients.decode(file.read())
         return self._saved_clients
 
-    def go_on(self, found: Found) -> Found:
-        """Adds to what was found. A journal that is damaged is set aside in a copy, and goes on without
-        what cannot be read; the damage then names the copy.
+    def resume(self, found: JournalContents) -> JournalContents:
+        """Appends to the file from here on. One that is damaged is copied first, and continued without what
+        cannot be read; the damage then names the copy.
         """
         if found.is_damaged:
             damage = found.damage or Damage(0, 0, "")
@@ -276,7 +160,7 @@ class Journal:
                 self._replace(found)
             else:
                 self._file = AppendOnly(self.path)
-            self._holds = found
+            self._contents = found
         return found
 
     def _set_aside(self) -> str:
@@ -306,7 +190,9 @@ class Journal:
             file.close()
             raise
         self._file, self._compact_bytes = file, file.size
-        self._holds = Found(first.page, digest, document, document, clients=first.clients)
+        self._contents = JournalContents(
+            first.page, digest, document, document, clients=first.clients
+        )
 
     def add(
         self,
@@ -317,30 +203,30 @@ class Journal:
         number: int = 0,
     ) -> None:
         """Adds a change, which makes this document, to what has begun."""
-        now, changes = time.time(), self._holds.changes + 1
+        now, changes = time.time(), self._contents.changes + 1
         holds = replace(
-            self._holds,
+            self._contents,
             document=document,
             changes=changes,
             since=now,
             saving="",
-            clients=with_change(self._holds.clients, client, number),
+            clients=with_change(self._contents.clients, client, number),
         )
         self._append(_Entry(now, edits, label, client=client, number=number), holds)
 
-    def saving(self, digest: str) -> None:
-        """Says that the file is about to be replaced: if it then has this digest, the journal is over."""
+    def mark_saving(self, digest: str) -> None:
+        """Records that the page's file is about to be replaced: if it then has this digest, it was saved."""
         if self._file is not None:
-            self._append(_Entry(saving=digest), replace(self._holds, saving=digest))
+            self._append(_Entry(saving=digest), replace(self._contents, saving=digest))
             self.sync()
 
-    def _append(self, entry: _Entry, holds: Found) -> None:
+    def _append(self, entry: _Entry, holds: JournalContents) -> None:
         with self._replacing:
             if self._file is None or not self._file.is_sound:
                 self._replace(holds)
             else:
                 self._file.append(_line(entry))
-            self._holds = holds
+            self._contents = holds
 
     def sync(self) -> None:
         """Returns when what was written is on the disk. A journal that has become large is compacted."""
@@ -348,11 +234,11 @@ class Journal:
             if self._file is None:
                 return
             if not self._file.is_sound:
-                self._replace(self._holds)
+                self._replace(self._contents)
                 return
             if self._file.size > 2 * self._compact_bytes + _SMALL:
                 try:
-                    self._replace(self._holds)
+                    self._replace(self._contents)
                     return
                 except OSError:
                     if not self._file.is_sound:
@@ -361,7 +247,7 @@ class Journal:
             finish = self._file.sync()
         finish()
 
-    def _replace(self, holds: Found) -> None:
+    def _replace(self, holds: JournalContents) -> None:
         """Replaces the file, in one step, by one that has the document in place of the changes."""
         first = _First(holds.page, holds.digest, holds.start, holds.clients)
         lines = [_line(first)]
@@ -384,25 +270,25 @@ class Journal:
             old.close()
         self._compact_bytes = self._file.size
 
-    def end(self, clients: Clients | None = None) -> None:
-        """The page is saved, or has no change: there is nothing to be found again but which changes of
-        clients the file has, if it has one.
+    def delete(self, clients: Clients | None = None) -> None:
+        """Deletes the file: the page is saved, or has no change. Which changes of clients the page's file has
+        stays known.
         """
-        self._close()
+        self._close_file()
         with contextlib.suppress(OSError):  # a journal that stays says itself that it was saved
-            if clients and clients != self._saved_clients and not self.name.startswith(_NEW):
+            if clients and clients != self._saved_clients and not self.name.startswith(NEW):
                 with atomic_write(self._clients_path) as file:
                     file.write(msgspec.json.encode(clients))
                 self._saved_clients = clients
             remove(self.path)
             sync_folder(self.path.parent)
 
-    def leave(self) -> None:
-        """Closes it, and leaves what it holds to be found."""
-        self._close()
+    def close(self) -> None:
+        """Closes the file and releases the page; the next server finds what the file holds."""
+        self._close_file()
         self._lock.release()
 
-    def _close(self) -> None:
+    def _close_file(self) -> None:
         with self._replacing:
             if self._file is not None:
                 self._file.close()
@@ -436,10 +322,10 @@ def _records(data: bytes) -> Iterator[bytes | None]:
         yield None
 
 
-def _base(name: str) -> Found | None:
+def empty_page(name: str) -> JournalContents | None:
     """What a journal whose first line is damaged starts from, if its page has no file."""
     document = {"format": FORMAT, "blocks": {}}
-    return Found("", "", document, document) if name.startswith(_NEW) else None
+    return JournalContents("", "", document, document) if name.startswith(NEW) else None
 
 
 _first = msgspec.json.Decoder(_First)
@@ -447,7 +333,7 @@ _entry = msgspec.json.Decoder(_Entry)
 _clients = msgspec.json.Decoder(Clients)
 
 
-def read(path: Path, base: Found | None = None) -> Found | None:
+def read_journal(path: Path, base: JournalContents | None = None) -> JournalContents | None:
     """What a journal holds: every change that can be read and still be made after those before it.
 
     Its first line may be damaged too: then it starts from `base`, or is None if there is no base.
@@ -483,15 +369,17 @@ def read(path: Path, base: Found | None = None) -> Found | None:
     return found
 
 
-def _as_first(record: bytes) -> Found | None:
+def _as_first(record: bytes) -> JournalContents | None:
     try:
         first = _first.decode(record)
     except msgspec.DecodeError:
         return None
-    return Found(first.page, first.digest, first.document, first.document, clients=first.clients)
+    return JournalContents(
+        first.page, first.digest, first.document, first.document, clients=first.clients
+    )
 
 
-def _after(found: Found, entry: _Entry) -> Found:
+def _after(found: JournalContents, entry: _Entry) -> JournalContents:
     """What a journal holds with one entry more."""
     if entry.document is not UNSET:
         document = entry.document

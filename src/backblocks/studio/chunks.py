@@ -1,4 +1,7 @@
-"""Numbers of values, piece by piece in row-major order: a value of any size is looked at and never copied."""
+"""Tensors chunk by chunk in row-major order, so that one of any size is read without a copy of it.
+
+Also what is computed of each chunk: comparisons of two tensors, and bytes for pictures.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.studio.messages import Comparison
 
-_PIECE = 1 << 16
-"""Cells that are looked at together: few enough for a processor's cache."""
-MANY = 1 << 21
-"""Cells of which some are looked at first, since all take a while."""
+_CHUNK = 1 << 16
+"""Elements of a chunk: few enough for a processor's cache."""
+LARGE = 1 << 21
+"""Elements above which a sample is read first, since all of them take a while."""
 _SAMPLE = 1 << 17
-"""Cells that stand for all."""
+"""Elements of a sample."""
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """The numbers of a value, or what comes of comparing it with another one of its shape."""
+class ChunkedTensor:
+    """The numbers of a tensor, or of its comparison with a second one of the same shape."""
 
     first: Array
     second: Array | None = None
@@ -37,13 +40,13 @@ class Numbers:
     def values(self) -> list[Array]:
         return [self.first] if self.second is None else [self.first, self.second]
 
-    def pieces(self, start: int = 0) -> Iterator[Array]:
-        """Real numbers from the cell of this place on; they are to be used before the next are taken."""
-        for first, second in self.cells(start):
-            yield real(first) if self.second is None else compared(first, second, self.comparison)
+    def chunks(self, start: int = 0) -> Iterator[Array]:
+        """Real numbers from this flat index on. A chunk is valid until the next one is taken."""
+        for first, second in self.pairs(start):
+            yield as_real(first) if self.second is None else compare(first, second, self.comparison)
 
-    def cells(self, start: int = 0) -> Iterator[tuple[Array, Array]]:
-        """The cells themselves, of both values; twice those of the one if it is compared with none."""
+    def pairs(self, start: int = 0) -> Iterator[tuple[Array, Array]]:
+        """Chunks of both tensors as they are; of the first one twice if there is no second."""
         arrays = (self.first, self.first if self.second is None else self.second)
         if start >= self.size:
             return
@@ -52,28 +55,30 @@ class Numbers:
             flags=["external_loop", "buffered", "ranged"],
             op_flags=[["readonly"], ["readonly"]],
             order="C",
-            buffersize=_PIECE,
+            buffersize=_CHUNK,
         ) as cells:
             cells.iterrange = (start, self.size)  # type: ignore[misc]
             yield from cells
 
-    def part(self, index: tuple[Any, ...]) -> Numbers:
+    def at(self, index: tuple[Any, ...]) -> ChunkedTensor:
         second = None if self.second is None else self.second[index]
-        return Numbers(self.first[index], second, self.comparison)
+        return ChunkedTensor(self.first[index], second, self.comparison)
 
-    def sample(self) -> tuple[Numbers, Array]:
-        """Cells spread evenly over all, and their places.
+    def sample(self) -> tuple[ChunkedTensor, Array]:
+        """A stratified random sample, and the flat indices of its elements.
 
-        One is drawn from each of equal ranges: each at the same place would meet one channel only.
+        One element is drawn from each of equal ranges: a fixed stride would meet one channel only.
         """
         edges = np.linspace(0, self.size, _SAMPLE + 1).astype(np.int64)
         places = np.random.default_rng(0).integers(edges[:-1], edges[1:])
         index = np.unravel_index(places, self.first.shape)
-        return self.part(index), places
+        return self.at(index), places
 
 
-def of(pin: str, array: Array, *against: tuple[str, Array], comparison: Comparison) -> Numbers:
-    """The numbers of an output, or of its comparison with another. Refuses what has none."""
+def chunked(
+    pin: str, array: Array, *against: tuple[str, Array], comparison: Comparison
+) -> ChunkedTensor:
+    """An output, or its comparison with another one. Refuses what has no numbers."""
     for name, each in ((pin, array), *against):
         if each.dtype.hasobject:
             raise OpError("has no numbers", op=name, hint="Ask for its elements.")
@@ -92,26 +97,26 @@ def of(pin: str, array: Array, *against: tuple[str, Array], comparison: Comparis
                 got=described(NAMES[other.dtype]),
                 hint="Take their difference.",
             )
-        return Numbers(array, other, comparison)
-    return Numbers(array)
+        return ChunkedTensor(array, other, comparison)
+    return ChunkedTensor(array)
 
 
-def refuse_other_cells(pin: str, cell: list[int], shape: tuple[int, ...]) -> None:
-    """Refuses a cell that a tensor of this shape has not."""
+def check_index(pin: str, cell: list[int], shape: tuple[int, ...]) -> None:
+    """Refuses a cell that lies outside of a tensor of this shape."""
     if len(cell) != len(shape) or not all(0 <= i < n for i, n in zip(cell, shape, strict=True)):
         hint = f"Name one of {list(shape)}."
         raise OpError("must have such a cell", op=pin, got=cell, hint=hint)
 
 
-def real(cells: Array) -> Array:
-    """As numbers that can be ordered: of complex ones the sizes."""
+def as_real(cells: Array) -> Array:
+    """Elements as real numbers: of complex ones the magnitudes."""
     if cells.dtype.kind == "c":
         sizes: Array = np.abs(cells)
         return sizes
     return cells.astype(np.uint8 if cells.dtype.kind == "b" else wider(cells.dtype), copy=False)
 
 
-def texts(array: Array, first: int, count: int, *, python: bool = False) -> list[str]:
+def element_texts(array: Array, first: int, count: int, *, python: bool = False) -> list[str]:
     """Elements in row-major order as texts that say them exactly; of strings only in Python's way."""
     if array.dtype.names:
         return []
@@ -130,23 +135,23 @@ def texts(array: Array, first: int, count: int, *, python: bool = False) -> list
 # -- comparing ------------------------------------------------------------------------------------
 
 
-def differ(first: Array, second: Array) -> Array:
-    """Where two differ. One NaN is as good as another."""
+def mismatches(first: Array, second: Array) -> Array:
+    """A mask of where two differ. A NaN equals a NaN."""
     found: Array = (first != second) & ~((first != first) & (second != second))
     return found
 
 
-def compared(first: Array, second: Array, comparison: Comparison) -> Array:
-    """Of each pair the comparison, in float64; 0 where they do not differ."""
+def compare(first: Array, second: Array, comparison: Comparison) -> Array:
+    """The comparison of each pair, in float64; 0 where they do not differ."""
     with np.errstate(all="ignore"):
         if comparison == "ulp":
-            found = _steps_between(first, second)
+            found = _ulp_distance(first, second)
         else:
             found = _difference(first, second)
             if comparison == "relative":
                 largest = np.maximum(*(np.abs(_wide(each)) for each in (first, second)))
                 found = np.where(np.isinf(found), found, found / largest)
-    found[~differ(first, second)] = 0.0
+    found[~mismatches(first, second)] = 0.0
     return found
 
 
@@ -163,54 +168,54 @@ def _difference(first: Array, second: Array) -> Array:
 
 
 def _distance(first: Array, second: Array) -> Array:
-    """Of whole numbers, exact: the difference of two may be larger than any number of their type."""
+    """The exact distance of integers, which may overflow their own type."""
     high, low = (part(first, second).astype(np.uint64) for part in (np.maximum, np.minimum))
     return (high - low).astype(np.float64)
 
 
-def _steps_between(first: Array, second: Array) -> Array:
-    """How many steps to the next number of the type lead from one to the other."""
+def _ulp_distance(first: Array, second: Array) -> Array:
+    """The distance in units in the last place (ulp)."""
     if not is_float(first.dtype):
-        return _distance(real(first), real(second))
-    found = _distance(in_order(first), in_order(second))
+        return _distance(as_real(first), as_real(second))
+    found = _distance(ordered_ints(first), ordered_ints(second))
     found[(first != first) | (second != second)] = np.nan
     return found
 
 
-def in_order(cells: Array) -> Array:
-    """Whole numbers that are ordered as these floating-point ones are, with no gap between neighbours."""
+def ordered_ints(cells: Array) -> Array:
+    """Integers in the order of these floats, with neighbouring floats one apart."""
     bits = cells.view(f"i{cells.dtype.itemsize}")
     sign = bits >> (8 * cells.dtype.itemsize - 1)  # -1 or 0
     whole: Array = ((bits & np.iinfo(bits.dtype).max) ^ sign) - sign
     return whole
 
 
-def back_in_floats(whole: Array, dtype: np.dtype[Any]) -> Array:
-    """What `in_order` was given."""
+def floats_of_ordered(whole: Array, dtype: np.dtype[Any]) -> Array:
+    """The inverse of `ordered_ints`."""
     bits = np.where(whole < 0, np.iinfo(whole.dtype).min - whole, whole)
     floats: Array = bits.view(dtype)
     return floats
 
 
-# -- shades ---------------------------------------------------------------------------------------
+# -- bytes for pictures -------------------------------------------------------------------------
 
 NAN, MINUS_INFINITY, INFINITY, ZERO, BELOW, ABOVE, FIRST = range(7)
-"""What the bytes of shades mean; from FIRST to 255 they go from low to high."""
+"""What the bytes of a quantised tensor mean; from FIRST to 255 they go from low to high."""
 
 
-def shades(numbers: Numbers, low: float, high: float) -> Array:
-    """One byte a cell, for a picture."""
-    found = np.empty(numbers.size, np.uint8)
+def quantized(tensor: ChunkedTensor, low: float, high: float) -> Array:
+    """One byte for each element, for a picture."""
+    found = np.empty(tensor.size, np.uint8)
     place = 0
-    for cells in numbers.pieces():
-        found[place : place + cells.size] = _shades(cells, low, high)
+    for cells in tensor.chunks():
+        found[place : place + cells.size] = _quantized(cells, low, high)
         place += cells.size
-    return found.reshape(numbers.first.shape)
+    return found.reshape(tensor.first.shape)
 
 
-def _shades(cells: Array, low: float, high: float) -> Array:
+def _quantized(cells: Array, low: float, high: float) -> Array:
     with np.errstate(all="ignore"):  # a bound may be none of the cells' type
-        levels = share(cells, low, high) * (255 - FIRST) + (FIRST + 0.5)
+        levels = normalized(cells, low, high) * (255 - FIRST) + (FIRST + 0.5)
         found = levels.astype(np.uint8)
         found[cells < low] = BELOW
         found[cells > high] = ABOVE
@@ -222,8 +227,8 @@ def _shades(cells: Array, low: float, high: float) -> Array:
     return found
 
 
-def share(cells: Array, low: float, high: float) -> Array:
-    """Where each lies between low and high, from 0 to 1; 0.5 if those are one."""
+def normalized(cells: Array, low: float, high: float) -> Array:
+    """Scaled so that low is 0 and high is 1; 0.5 if low equals high."""
     if low == high:
         return np.full(cells.shape, 0.5)
     wide = cells.astype(np.float64)

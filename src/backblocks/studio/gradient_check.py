@@ -1,4 +1,4 @@
-"""Compares what a gradient block gives at a cell with a finite difference of the op whose gradient it is.
+"""Gradient check: a gradient block's value at one cell beside a finite difference of the forward op.
 
 The slope at x[cell] of the sum of F(x) * grad is taken from both sides, in float64, with steps that become
 smaller until both sides agree. Where they never do there is no slope: the largest of a window is reached
@@ -24,36 +24,36 @@ from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op
 from backblocks.ops._spec import Spec
 from backblocks.ops._values import flat
-from backblocks.studio.explaining import forward_of
-from backblocks.studio.held import Held
-from backblocks.studio.measuring import Finding
+from backblocks.studio.chunks import check_index
+from backblocks.studio.explain import forward_of
+from backblocks.studio.last_values import LastValues
 from backblocks.studio.messages import CellChecked, CheckCell, NoSlope
-from backblocks.studio.numbers import refuse_other_cells
+from backblocks.studio.statistics import ChunkedWork
 
-MOST_CELLS = 1 << 24
-"""Of a tensor of an op that is checked: all of them are computed anew, several times."""
+MAX_ELEMENTS = 1 << 24
+"""Of a tensor of the forward op, which is evaluated several times."""
 _STEPS = [10.0**-n for n in range(3, 9)]
 """Of the finite difference, for numbers of about 1."""
-_ALIKE = 1e-4
+_TOLERANCE = 1e-4
 """What two sides of a slope, and a slope and a gradient of float32, may differ by."""
 _NOISE = 16 * np.finfo(np.float64).eps
 
 
-def check(asked: CheckCell, held: Held) -> Finding[CellChecked]:
-    """Stops before each time that the op is computed."""
-    block = held.block(asked.block)
-    gradient = _last(held, f"{asked.block}:{block.op.outputs[0].name}")
-    refuse_other_cells(asked.block, asked.cell, gradient.shape)
-    cell = tuple(asked.cell)
+def check_gradient(query: CheckCell, values: LastValues) -> ChunkedWork[CellChecked]:
+    """Yields before each evaluation of the forward op."""
+    block = values.block(query.block)
+    gradient = _last(values, f"{query.block}:{block.op.outputs[0].name}")
+    check_index(query.block, query.cell, gradient.shape)
+    cell = tuple(query.cell)
     given = float(gradient[cell])
     try:
-        call = _forward_call(asked.block, held, gradient, cell)
+        call = _forward_call(query.block, values, gradient, cell)
         slope = yield from _slope(call, cell)
     except _CannotCheck as error:
-        return CellChecked(asked.request, _text(given), why=error.why, about=list(error.about))
+        return CellChecked(query.request, _text(given), why=error.why, about=list(error.about))
     agrees = slope.why == "" and _agree(given, slope, gradient)
     shown, mean, below, above = map(_text, (given, slope.mean, slope.below, slope.above))
-    return CellChecked(asked.request, shown, mean, agrees, slope.why, below, above)
+    return CellChecked(query.request, shown, mean, agrees, slope.why, below, above)
 
 
 def _text(number: float) -> str:
@@ -62,7 +62,7 @@ def _text(number: float) -> str:
 
 def _agree(given: float, slope: _Slope, gradient: Array) -> bool:
     precision = float(ml_dtypes.finfo(gradient.dtype).eps)  # type: ignore[no-untyped-call]
-    return abs(given - slope.mean) <= max(_ALIKE, 4 * precision) * slope.size
+    return abs(given - slope.mean) <= max(_TOLERANCE, 4 * precision) * slope.size
 
 
 class _CannotCheck(Exception):
@@ -72,29 +72,29 @@ class _CannotCheck(Exception):
         self.why, self.about = why, about
 
 
-# -- the op whose gradient it is ------------------------------------------------------------------
+# -- the forward op ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Call:
-    """The op as a function of one of its inputs, and what its outputs are weighed by."""
+    """The forward op as a function of one of its inputs, and the weights of its outputs."""
 
     at: Array
     compute: Callable[[Array], list[Array]]
     weights: list[Array]
 
 
-def _forward_call(name: str, held: Held, gradient: Array, cell: tuple[int, ...]) -> _Call:
-    """The op, on what the gradient block takes; what that has not comes from the block on the page."""
-    block = held.block(name)
-    on_page, way = forward_of(name, held)
-    forward = held.block(on_page) if on_page else None
+def _forward_call(name: str, values: LastValues, gradient: Array, cell: tuple[int, ...]) -> _Call:
+    """The forward op on the inputs of the gradient block; others come from the forward block on the page."""
+    block = values.block(name)
+    on_page, way = forward_of(name, values)
+    forward = values.block(on_page) if on_page else None
     op = forward.op if forward else None
     if way is None or op is None:
         op, way = _op_with_gradient(name, block.op)
     if not is_float(gradient.dtype):
         raise _CannotCheck("whole numbers", op.name)
-    own = {pin: _last(held, f"{name}:{pin}") for pin in way.inputs}
+    own = {pin: _last(values, f"{name}:{pin}") for pin in way.inputs}
     known, weights, outputs = (
         {
             source.removeprefix(kind): own[pin]
@@ -104,7 +104,7 @@ def _forward_call(name: str, held: Held, gradient: Array, cell: tuple[int, ...])
         for kind in ("input ", "gradient ", "output ")
     )
     if on_page:
-        known = {pin.name: _last(held, f"{on_page}:{pin.name}") for pin in op.inputs} | known
+        known = {pin.name: _last(values, f"{on_page}:{pin.name}") for pin in op.inputs} | known
     linear = not any(source.startswith("output ") for source in way.inputs.values())
     inputs = []
     for pin in op.inputs:
@@ -117,8 +117,8 @@ def _forward_call(name: str, held: Held, gradient: Array, cell: tuple[int, ...])
         else:
             raise _CannotCheck("needs", op.name, pin.name)
     largest = max(array.size for array in (*inputs, *weights.values()))
-    if largest > MOST_CELLS:
-        raise _CannotCheck("too large", op.name, str(MOST_CELLS))
+    if largest > MAX_ELEMENTS:
+        raise _CannotCheck("too large", op.name, str(MAX_ELEMENTS))
     attrs = forward.attrs if forward else {attr: block.attrs[attr] for attr in way.attrs}
     wide = [_in_float64(array) for array in inputs]
     if op.stateful:
@@ -172,18 +172,18 @@ def _by_cells(
     weights: dict[str, Array],
     cell: tuple[int, ...],
 ) -> _Call:
-    """An op that draws anew in each call, by its declared cells: they go by what it drew before."""
+    """The call of an op that draws random numbers, by its access maps: they go by what it drew before."""
     if op.cell_rule is None or any(pin.name not in outputs for pin in op.outputs):
         raise _CannotCheck("chance", op.name)
-    held = dict(zip((pin.name for pin in op.inputs), inputs, strict=True))
+    given = dict(zip((pin.name for pin in op.inputs), inputs, strict=True))
     specs = [Spec.of(outputs[pin.name]) for pin in op.outputs]
     ways = op.access_maps([Spec.of(array) for array in inputs], attrs, specs)
-    shapes = {name: array.shape for name, array in (held | outputs).items()}
-    fed = linked(ways, shapes, way.input, cell, held)
+    shapes = {name: array.shape for name, array in (given | outputs).items()}
+    fed = linked(ways, shapes, way.input, cell, given)
     cells = {pin: fed.get(pin, []) for pin in weights}
 
     def compute(x: Array) -> list[Array]:
-        now = held | {way.input: x}
+        now = given | {way.input: x}
         return [
             np.array([value(ways, shapes, pin, each, now) for each in some], np.float64)
             for pin, some in cells.items()
@@ -192,7 +192,7 @@ def _by_cells(
     chosen = [
         np.array([weights[pin][each] for each in some], np.float64) for pin, some in cells.items()
     ]
-    return _Call(held[way.input], compute, chosen)
+    return _Call(given[way.input], compute, chosen)
 
 
 def _as_tuple(result: Any, op: Op) -> tuple[Any, ...]:
@@ -203,8 +203,8 @@ def _in_float64(array: Array) -> Array:
     return array.astype(np.float64) if is_float(array.dtype) else array
 
 
-def _last(held: Held, pin: str) -> Array:
-    return held.value(pin)[0]
+def _last(values: LastValues, pin: str) -> Array:
+    return values.value(pin)[0]
 
 
 # -- the slope ------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ class _Slope:
     above: float = 0.0
 
 
-def _slope(call: _Call, cell: tuple[int, ...]) -> Finding[_Slope]:
+def _slope(call: _Call, cell: tuple[int, ...]) -> ChunkedWork[_Slope]:
     x = float(call.at[cell])
     found = _Slope()
     if not math.isfinite(x):
@@ -243,7 +243,7 @@ def _slope(call: _Call, cell: tuple[int, ...]) -> Finding[_Slope]:
         if not math.isfinite(found.mean):
             found.why = "in its way"
             return found
-        if abs(left - right) <= _ALIKE * max(left_size, right_size) + noise:
+        if abs(left - right) <= _TOLERANCE * max(left_size, right_size) + noise:
             return found
     found.why, found.below, found.above = "two slopes", left, right
     return found

@@ -11,13 +11,13 @@ from conftest import page_file
 
 from backblocks.graph.session import Session
 from backblocks.ops import REGISTRY
-from backblocks.studio.cell_checks import check
-from backblocks.studio.explaining import explain
-from backblocks.studio.held import Held
-from backblocks.studio.job import job_of
-from backblocks.studio.measuring import at_once
+from backblocks.studio.explain import explain
+from backblocks.studio.gradient_check import check_gradient
+from backblocks.studio.ipc import StartRun
+from backblocks.studio.last_values import LastValues
 from backblocks.studio.messages import CheckCell, Explain
-from backblocks.studio.pipe import Start
+from backblocks.studio.run_plan import plan_run
+from backblocks.studio.statistics import run_to_end
 
 RNG = np.random.default_rng(3)
 WINDOW = {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 2, 2, 1], "padding": "VALID"}
@@ -301,29 +301,31 @@ def cases_of():
     return runpy.run_path(str(PALETTE))["op_info"]
 
 
-def held_after(page):
+def values_after(page):
     """The values of a page that has run here."""
-    job = job_of(Start(1, 1, page, "/nowhere.page.json", "once"))
-    values = Session(job.graph).run(job.every, job.feeds, job.targets, borrow=True)
-    held = Held()
-    held.use(job, 1)
-    held.outputs |= {wire: (value, 1) for wire, value in zip(job.every, values, strict=True)}
-    return held
+    plan = plan_run(StartRun(1, 1, page, "/nowhere.page.json", "once"))
+    values = Session(plan.graph).run(plan.all_outputs, plan.feeds, plan.targets, borrow=True)
+    last_values = LastValues()
+    last_values.configure(plan, 1)
+    last_values.outputs |= {
+        wire: (value, 1) for wire, value in zip(plan.all_outputs, values, strict=True)
+    }
+    return last_values
 
 
 @pytest.mark.parametrize("name", WINDOWED)
 def test_gradients_of_worked_cases_are_explained_and_agree_where_there_is_a_slope(name, cases_of):
     checked = 0
     for case in cases_of(REGISTRY[name]).cases:
-        held = held_after(case.page)
+        last_values = values_after(case.page)
         block = next(key for key, each in case.page["blocks"].items() if each["op"] == name)
-        found = explain(Explain(1, 1, block), held)
+        found = explain(Explain(1, 1, block), last_values)
         assert found.ways
-        gradient, _ = held.value(f"{block}:{found.outputs[0]}")
+        gradient, _ = last_values.value(f"{block}:{found.outputs[0]}")
         if gradient.dtype.kind in "iu":
             continue
         for cell in [*np.ndindex(gradient.shape)][:8]:
-            answer = at_once(check(CheckCell(1, 1, block, list(cell)), held))
+            answer = run_to_end(check_gradient(CheckCell(1, 1, block, list(cell)), last_values))
             assert answer.agrees or answer.why, (case.about, cell, answer)
             checked += not answer.why
     assert checked

@@ -1,4 +1,4 @@
-"""Which cells of a block's tensors belong together, at the sizes of the last run."""
+"""Explain: the access maps of a block, which cells of its tensors belong together, for its last values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from backblocks.graph.gradient_ops import GradientOp, gradient_ops
 from backblocks.graph.symbol import Block, Symbol
 from backblocks.ops._spec import Spec
 from backblocks.ops._values import each_value
-from backblocks.studio.held import Held
+from backblocks.studio.last_values import LastValues
 from backblocks.studio.messages import Explain, Explained, Tensor, Way
 
 
-def explain(asked: Explain, held: Held) -> Explained:
-    block = held.block(asked.block)
-    symbols = held.tensors(asked.block)
-    values = {name: held.value(f"{asked.block}:{name}") for name in symbols}
+def explain(query: Explain, last_values: LastValues) -> Explained:
+    block = last_values.block(query.block)
+    symbols = last_values.tensors(query.block)
+    values = {name: last_values.value(f"{query.block}:{name}") for name in symbols}
     specs = {id(symbols[name]): Spec.of(array) for name, (array, _) in values.items()}
 
     def specs_of(symbols: Any) -> list[Any]:
@@ -26,49 +26,49 @@ def explain(asked: Explain, held: Held) -> Explained:
 
     ways = block.op.access_maps(specs_of(block.inputs), block.attrs, specs_of(block.outputs))
     return Explained(
-        asked.request,
-        asked.block,
+        query.request,
+        query.block,
         block.op.name,
         max((step for _, step in values.values()), default=0),
         {
             name: Tensor(
-                held.pin(symbols[name]) or f"{asked.block}:{name}",
+                last_values.pin(symbols[name]) or f"{query.block}:{name}",
                 NAMES[array.dtype],
                 list(array.shape),
-                _is_typed(symbols[name], asked.block, held),
+                _is_typed(symbols[name], query.block, last_values),
             )
             for name, (array, _) in values.items()
         },
         [name for name, symbol in symbols.items() if symbol.block is block],
         msgspec.convert(ways, list[Way], from_attributes=True),
-        forward_of(asked.block, held)[0],
+        forward_of(query.block, last_values)[0],
         block.op.cell_rule is not None or not block.op.inputs,
     )
 
 
-def _is_typed(symbol: Symbol, block: str, held: Held) -> bool:
+def _is_typed(symbol: Symbol, block: str, last_values: LastValues) -> bool:
     """Whether the page itself has the numbers: in a constant, or typed into this block."""
     made = symbol.block
-    on_page = made.name in held.graph.expansions or made.name.startswith(f"{block}/")
+    on_page = made.name in last_values.graph.expansions or made.name.startswith(f"{block}/")
     return made.op.name == "Const" and on_page
 
 
 # -- gradients ------------------------------------------------------------------------------------
 
 
-def forward_of(name: str, held: Held) -> tuple[str, GradientOp | None]:
+def forward_of(name: str, last_values: LastValues) -> tuple[str, GradientOp | None]:
     """The block of the page whose gradient a block is, and how it is that."""
-    block = held.block(name)
+    block = last_values.block(name)
     found = [
         (other, way)
-        for other, parts in held.graph.expansions.items()
+        for other, parts in last_values.graph.expansions.items()
         if [part.name for part in parts] == [other]
         and len(parts[0].op.name)
         < len(block.op.name)  # a convolution is a gradient of its gradient
         for way in gradient_ops(parts[0].op)
         if way.op == block.op.name and _is_gradient(block, parts[0], way)
     ]
-    nearest = sorted(found, key=lambda each: len(held.block(each[0]).op.name))
+    nearest = sorted(found, key=lambda each: len(last_values.block(each[0]).op.name))
     return nearest[0] if nearest else ("", None)
 
 

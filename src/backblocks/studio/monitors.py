@@ -1,0 +1,215 @@
+"""The data of a page's monitors while it runs: numbers, trends, images and histograms."""
+
+from __future__ import annotations
+
+import base64
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from backblocks.ops._inputs import Array
+from backblocks.pages.model import Monitor, MonitorSource
+from backblocks.studio.chunks import LARGE, ChunkedTensor, as_real
+from backblocks.studio.messages import Curve, Series
+from backblocks.studio.summaries import if_finite, plane
+
+_MAX_POINTS = 200_000
+"""Of a trend; then every second one is dropped."""
+_PICTURE_INTERVAL = 4
+"""Updates between two of an image or histogram, which change as a whole."""
+_SIDE = 256
+"""Rows and columns of an image, at most."""
+_BINS = 48
+_MAX_CURVES = 16
+"""Elements of one output that have curves of their own."""
+
+
+class _Trend:
+    """The points of a number or a trend, and how many of them were sent."""
+
+    def __init__(self) -> None:
+        self._reset(())
+
+    def _reset(self, shapes: tuple[tuple[int, ...], ...]) -> None:
+        self._shapes = shapes
+        self.curves = [curve for i, shape in enumerate(shapes) for curve in curves(i, shape)]
+        self.steps: list[int] = []
+        self.values: list[list[float | None]] = [[] for _ in self.curves]
+        self.sent = 0
+
+    def add(self, step: int, arrays: list[Array]) -> None:
+        """Adds a point to each curve; starts again if the shapes have changed."""
+        shapes = tuple(array.shape for array in arrays)
+        if shapes != self._shapes:
+            self._reset(shapes)
+        self.steps.append(step)
+        values = (value for array in arrays for value in points(array))
+        for series, value in zip(self.values, values, strict=True):
+            series.append(value)
+
+    def take_new(self, only_last: bool) -> Series | None:
+        first, self.sent = self.sent, len(self.steps)
+        if first == self.sent:
+            return None
+        first = self.sent - 1 if only_last else first
+        found = Series(self.steps[first:], self.curves, [series[first:] for series in self.values])
+        if self.sent > _MAX_POINTS:
+            self.steps = self.steps[::2]
+            self.values = [series[::2] for series in self.values]
+            self.sent = len(self.steps)
+        return found
+
+    def all(self, only_last: bool) -> Series:
+        first = max(0, len(self.steps) - 1) if only_last else 0
+        return Series(self.steps[first:], self.curves, [series[first:] for series in self.values])
+
+
+class Monitors:
+    """The monitors of one page."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._monitors: dict[str, Monitor] = {}
+        self._trends: dict[str, _Trend] = {}
+        self._arrays: dict[str, list[Array]] = {}
+        self._unsent: set[str] = set()
+        self._count = 0
+
+    def configure(self, monitors: dict[str, Monitor]) -> None:
+        """Replaces the monitors; those that show the same outputs as before keep their data."""
+        with self._lock:
+            self._trends = {
+                name: self._trends[name]
+                if name in self._trends and self._monitors[name].shows == monitor.shows
+                else _Trend()
+                for name, monitor in monitors.items()
+            }
+            self._arrays = {name: a for name, a in self._arrays.items() if name in monitors}
+            self._unsent &= monitors.keys()
+            self._monitors = monitors
+
+    def clear(self) -> None:
+        with self._lock:
+            self._trends = {name: _Trend() for name in self._monitors}
+            self._arrays.clear()
+            self._unsent.clear()
+
+    def record(self, step: int, values: dict[str, Any]) -> None:
+        with self._lock:
+            for name, monitor in self._monitors.items():
+                arrays = [values.get(shown.pin) for shown in monitor.shows]
+                cells = [
+                    part
+                    for array, shown in zip(arrays, monitor.shows, strict=True)
+                    if array is not None and (part := selected(array, shown)) is not None
+                ]
+                if len(cells) < len(arrays):
+                    continue
+                if monitor.kind in ("image", "histogram"):
+                    self._arrays[name] = cells
+                    self._unsent.add(name)
+                else:
+                    self._trends[name].add(step, cells)
+
+    def take_new(self) -> dict[str, Series]:
+        """Data that was not sent yet."""
+        with self._lock:
+            self._count += 1
+            found = {}
+            for name, trend in self._trends.items():
+                if (series := trend.take_new(self._monitors[name].kind == "number")) is not None:
+                    found[name] = series
+            if self._count % _PICTURE_INTERVAL == 0:
+                found |= {name: self._picture(name) for name in self._unsent}
+                self._unsent.clear()
+            return found
+
+    def take_rest(self) -> dict[str, Series]:
+        """Data that was not sent yet, with that of pictures: the run has ended."""
+        with self._lock:
+            self._count = _PICTURE_INTERVAL - 1
+        return self.take_new()
+
+    def all(self) -> dict[str, Series]:
+        """All data since the variables were reset."""
+        with self._lock:
+            found = {
+                name: self._picture(name)
+                if name in self._arrays
+                else trend.all(self._monitors[name].kind == "number")
+                for name, trend in self._trends.items()
+            }
+            return found
+
+    def _picture(self, name: str) -> Series:
+        monitor, arrays = self._monitors[name], self._arrays[name]
+        return image(monitor, arrays[0]) if monitor.kind == "image" else histogram(monitor, arrays)
+
+
+# -- series -------------------------------------------------------------------------------------
+
+
+def selected(array: Array, shown: MonitorSource) -> Array | None:
+    """The element that a monitor shows, or all of the value; None if there is no such element."""
+    if shown.element is None:
+        return array
+    try:
+        return np.asarray(array[tuple(shown.element)])
+    except IndexError:
+        return None
+
+
+def curves(shown: int, shape: tuple[int, ...]) -> list[Curve]:
+    """The curves of a value: one for each element, or one of the mean if there are many."""
+    size = math.prod(shape)
+    if size == 1 or not size:
+        return [Curve(shown)]
+    if size > _MAX_CURVES:
+        return [Curve(shown, mean_of=size)]
+    return [Curve(shown, list(element)) for element in np.ndindex(shape)]
+
+
+def points(array: Array) -> list[float | None]:
+    """The next point of each curve."""
+    if array.dtype.hasobject or not array.size:
+        return [None] * len(curves(0, array.shape))
+    if array.size > _MAX_CURVES:
+        with np.errstate(all="ignore"):
+            total = sum(
+                float(cells.sum(dtype=np.float64)) for cells in ChunkedTensor(array).chunks()
+            )
+        return [if_finite(total / array.size)]
+    return [if_finite(number) for number in as_real(array).reshape(-1).tolist()]
+
+
+def image(monitor: Monitor, array: Array) -> Series:
+    if array.dtype.hasobject or not array.size:
+        return Series(problem="There are no numbers to show.")
+    rows = np.ascontiguousarray(as_real(plane(array, monitor.axes, _SIDE)), np.float32)
+    return Series(picture=base64.b64encode(rows.tobytes()).decode(), picture_shape=list(rows.shape))
+
+
+def histogram(monitor: Monitor, arrays: Sequence[Array]) -> Series:
+    """Counts of each between the same edges; of a large value, those of some of its cells."""
+    cells = []
+    for array in arrays:
+        if array.dtype.hasobject:
+            return Series(problem="There are no numbers to show.")
+        some = ChunkedTensor(array).sample()[0].first if array.size > LARGE else array
+        flat = as_real(some).reshape(-1).astype(np.float64)
+        cells.append(flat[np.isfinite(flat)])
+    every = np.concatenate([*cells, np.zeros(0)])
+    if not every.size:
+        return Series(problem="There are no numbers to show.")
+    low = float(every.min()) if monitor.low is None else monitor.low
+    high = float(every.max()) if monitor.high is None else monitor.high
+    if not low < high:
+        low, high = low - 0.5, low + 0.5
+    counts = [np.histogram(each, _BINS, (low, high)) for each in cells]
+    return Series(
+        counts=[count.tolist() for count, _ in counts],
+        edges=np.linspace(low, high, _BINS + 1).tolist(),
+    )
