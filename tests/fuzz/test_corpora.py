@@ -49,7 +49,7 @@ def test_an_error_of_pythons_own_is_found(monkeypatch):
 def test_an_error_in_the_server_is_found(monkeypatch):
     from backblocks.studio import app
 
-    monkeypatch.setattr(app.Tab, "_carry_out", spoiled)
+    monkeypatch.setattr(app.Tab, "_execute", spoiled)
     with pytest.raises(Finding, match="ZeroDivisionError"):
         readers.check("message", b'{"kind":"list files"}')
 
