@@ -60,6 +60,6 @@ def test_a_server_that_leaves_the_tab_is_found(monkeypatch):
     async def leave(self, text):
         raise app.WebSocketDisconnect(1000)
 
-    monkeypatch.setattr(app.Tab, "_take", leave)
+    monkeypatch.setattr(app.Tab, "_receive", leave)
     with pytest.raises(Finding, match=r"left the tab|closed the socket"):
         readers.check("message", b"{}")
