@@ -471,7 +471,7 @@ export interface Monitored {
 }
 
 /** What a block wrote to the terminal. */
-export interface Said {
+export interface LogLine {
   readonly block: string;
   readonly text: string;
 }
@@ -480,7 +480,7 @@ export interface Said {
 export interface Printed {
   readonly kind: "printed";
   readonly page: number;
-  readonly texts: readonly Said[];
+  readonly texts: readonly LogLine[];
 }
 
 /** The header of a binary frame. */
@@ -686,14 +686,14 @@ export type Command =
   | Run
   | Control
   | Watch
+  | Export
   | Look
   | Elements
   | Measure
   | FindBad
   | Explain
   | CheckCell
-  | Leave
-  | Export;
+  | Leave;
 
 export type Message =
   | Welcome
