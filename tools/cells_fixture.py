@@ -134,7 +134,7 @@ def _asked(name: str, arrays: list[Any], given: dict[str, Any]) -> dict[str, Any
         "outputs": list(outs),
         "held": {pin: _plain(array) for pin, array in ins.items()},
         "ways": msgspec.to_builtins(
-            msgspec.convert(ways, list[messages.Way], from_attributes=True)
+            msgspec.convert(ways, list[messages.AccessMap], from_attributes=True)
         ),
         "linked": [[pin, cell, linked(ways, shapes, pin, cell, ins)] for pin, cell in asked],
         "values": [

@@ -47,11 +47,11 @@ class Asker:
         return text
 
     def look(self, pin: str, **how: Any) -> tuple[Any, np.ndarray[Any, Any]]:
-        return opened_frame(self.answer("look", pin=pin, **how))
+        return opened_frame(self.answer("read slice", pin=pin, **how))
 
     def measure(self, pin: str, **how: Any) -> Any:
         """The exact answer."""
-        self.ask("measure", pin=pin, **how)
+        self.ask("compute statistics", pin=pin, **how)
         while (answer := self.hear()).get("sampled"):
             pass
         return answer

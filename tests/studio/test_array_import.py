@@ -122,7 +122,7 @@ def test_a_dropped_file_gives_constants_that_run(studio):
     assert (status, found["name"]) == (200, "weights")
     block = {"op": "Const", "attrs": {"value": found["constant"]}}
     tab.change(page, {"path": ["blocks", "w"], "value": block})
-    tab.send("watch", page=page, pins=["w:output"])
+    tab.send("subscribe", page=page, pins=["w:output"])
     assert "problem" not in tab.run(page)
     tab.send("save", page=page)
     tab.hear("saved")

@@ -436,7 +436,7 @@ def test_opening_looking_and_running_are_no_changes(start):
     before = file.stat().st_mtime_ns
     tab = studio.tab()
     opened = tab.open(path="p.page.json")
-    tab.send("watch", page=opened["page"], pins=["a:output"])
+    tab.send("subscribe", page=opened["page"], pins=["a:output"])
     tab.run(opened["page"])
     tab.send("close", page=opened["page"])
     tab.open()
@@ -683,7 +683,7 @@ def test_a_tab_that_comes_back_finds_the_page_as_it_was(studio):
     page_file(studio.folder, "p", START)
     tab = studio.tab()
     page = tab.open(path="p.page.json")["page"]
-    tab.send("watch", page=page, pins=["a:output"])
+    tab.send("subscribe", page=page, pins=["a:output"])
     tab.change(page, title("mine"))
     tab.run(page)
     tab.socket.close()

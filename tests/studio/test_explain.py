@@ -15,7 +15,7 @@ from backblocks.studio.explain import explain
 from backblocks.studio.gradient_check import check_gradient
 from backblocks.studio.ipc import StartRun
 from backblocks.studio.last_values import LastValues
-from backblocks.studio.messages import CheckCell, Explain
+from backblocks.studio.messages import CheckGradient, Explain
 from backblocks.studio.run_plan import plan_run
 from backblocks.studio.statistics import run_to_end
 
@@ -168,7 +168,7 @@ def test_tensors_of_a_block_are_named_as_look_takes_them(asker):
 
 def test_the_ways_are_those_that_the_op_declares(asker):
     found = asker.answer("explain", block="conv")
-    (way,) = found["ways"]
+    (way,) = found["access_maps"]
     assert (way["rule"], way["of"]) == ("sum", ["input", "filter"])
     assert way["cells"].keys() == {"input", "filter", "output"}
 
@@ -201,13 +201,13 @@ def test_a_gradient_block_knows_the_block_whose_gradient_it_is(asker, block, for
 
 def test_an_op_that_declares_nothing_shows_its_tensors(asker):
     found = asker.answer("explain", block="unique")
-    assert (found["ways"], list(found["tensors"])) == ([], ["x", "y", "idx"])
-    assert found["told"] is False
+    assert (found["access_maps"], list(found["tensors"])) == ([], ["x", "y", "idx"])
+    assert found["declared"] is False
     alone = asker.answer("explain", block="x")
-    assert (alone["ways"], alone.get("told", True)) == ([], True)
+    assert (alone["access_maps"], alone.get("declared", True)) == ([], True)
 
 
-@pytest.mark.parametrize("kind", ["explain", "check cell"])
+@pytest.mark.parametrize("kind", ["explain", "check gradient"])
 @pytest.mark.parametrize(
     ("block", "words"),
     [
@@ -220,7 +220,7 @@ def test_an_op_that_declares_nothing_shows_its_tensors(asker):
     ],
 )
 def test_what_is_no_op_is_refused(asker, kind, block, words):
-    fields = {"cell": [0]} if kind == "check cell" else {}
+    fields = {"cell": [0]} if kind == "check gradient" else {}
     assert words in asker.refused(kind, block=block, **fields)
 
 
@@ -235,7 +235,7 @@ def test_gradients_agree_with_finite_differences_at_every_cell(asker, block):
     _, gradient = asker.look(f"{block}:{asker.answer('explain', block=block)['outputs'][0]}")
     cells = [[int(i) for i in cell] for cell in np.ndindex(gradient.shape)]
     for cell in cells[:: max(1, len(cells) // 12)]:
-        found = asker.answer("check cell", block=block, cell=cell)
+        found = asker.answer("check gradient", block=block, cell=cell)
         assert (found.get("why", ""), found.get("agrees")) == ("", True), found
         given, slope = float(found["given"]), float(found["slope"])
         assert given == pytest.approx(float(gradient[tuple(cell)]), rel=1e-6)
@@ -243,16 +243,16 @@ def test_gradients_agree_with_finite_differences_at_every_cell(asker, block):
 
 
 def test_a_tie_has_no_slope_and_the_answer_says_so(asker):
-    found = asker.answer("check cell", block="tied_grad", cell=[0, 2, 2, 2, 0])
+    found = asker.answer("check gradient", block="tied_grad", cell=[0, 2, 2, 2, 0])
     assert found["why"] == "two slopes"
     assert found["below"] != found["above"]
-    clear = asker.answer("check cell", block="tied_grad", cell=[0, 0, 0, 0, 0])
+    clear = asker.answer("check gradient", block="tied_grad", cell=[0, 0, 0, 0, 0])
     assert (clear.get("why", ""), clear["agrees"]) == ("", True)
 
 
 def test_a_number_that_is_no_gradient_does_not_agree(asker):
     """What it was given as the output of the op is its input."""
-    found = asker.answer("check cell", block="wrong", cell=[0, 0, 0, 0])
+    found = asker.answer("check gradient", block="wrong", cell=[0, 0, 0, 0])
     assert (found.get("why", ""), found.get("agrees", False)) == ("", False)
 
 
@@ -269,7 +269,7 @@ def test_a_number_that_is_no_gradient_does_not_agree(asker):
     ],
 )
 def test_what_is_no_cell_of_a_gradient_is_refused_in_words(asker, block, cell, words):
-    assert words in asker.refused("check cell", block=block, cell=cell)
+    assert words in asker.refused("check gradient", block=block, cell=cell)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_what_is_no_cell_of_a_gradient_is_refused_in_words(asker, block, cell, w
     ],
 )
 def test_where_there_is_no_slope_the_answer_says_why(asker, block, cell, why, about):
-    found = asker.answer("check cell", block=block, cell=cell)
+    found = asker.answer("check gradient", block=block, cell=cell)
     assert (found["why"], found.get("about", []), found.get("agrees", False)) == (why, about, False)
 
 
@@ -320,12 +320,12 @@ def test_gradients_of_worked_cases_are_explained_and_agree_where_there_is_a_slop
         last_values = values_after(case.page)
         block = next(key for key, each in case.page["blocks"].items() if each["op"] == name)
         found = explain(Explain(1, 1, block), last_values)
-        assert found.ways
+        assert found.access_maps
         gradient, _ = last_values.value(f"{block}:{found.outputs[0]}")
         if gradient.dtype.kind in "iu":
             continue
         for cell in [*np.ndindex(gradient.shape)][:8]:
-            answer = run_to_end(check_gradient(CheckCell(1, 1, block, list(cell)), last_values))
+            answer = run_to_end(check_gradient(CheckGradient(1, 1, block, list(cell)), last_values))
             assert answer.agrees or answer.why, (case.about, cell, answer)
             checked += not answer.why
     assert checked

@@ -43,7 +43,7 @@ def results(tab):
     """The last summary that a tab heard of each output."""
     found = {}
     for message in tab.heard:
-        if isinstance(message, dict) and message["kind"] == "results":
+        if isinstance(message, dict) and message["kind"] == "summaries":
             found |= message["pins"]
     return found
 
@@ -66,7 +66,7 @@ def series(tab, name):
 
 def test_a_run_tells_states_summaries_and_pictures(opened):
     tab, page = opened(CHAIN)
-    tab.send("watch", page=page, pins=["root:y", "x:output"])
+    tab.send("subscribe", page=page, pins=["root:y", "x:output"])
     ended = tab.run(page)
     assert (ended["step"], ended["executed"], ended.get("problem")) == (1, 3, None)
     assert states(tab) == dict.fromkeys(["x", "twice", "root", "other"], "done")
@@ -83,7 +83,7 @@ def test_a_run_tells_states_summaries_and_pictures(opened):
 def test_health_is_counted(opened):
     value = {"dtype": "float32", "value": [0, "nan", "inf", "-inf", -1]}
     tab, page = opened({"blocks": {"x": {"op": "Const", "attrs": {"value": value}}}})
-    tab.send("watch", page=page, pins=["x:output"])
+    tab.send("subscribe", page=page, pins=["x:output"])
     tab.run(page)
     found = results(tab)["x:output"]
     counts = [found[name] for name in ("nans", "infinities", "zeros", "low", "high")]
@@ -109,7 +109,7 @@ def test_health_is_counted(opened):
 def test_values_of_every_type_have_a_summary(opened, dtype, value, text):
     value = {"dtype": dtype, "value": str(value) if dtype == "int64" else value}
     tab, page = opened({"blocks": {"x": {"op": "Const", "attrs": {"value": value}}}})
-    tab.send("watch", page=page, pins=["x:output"])
+    tab.send("subscribe", page=page, pins=["x:output"])
     tab.run(page)
     assert (results(tab)["x:output"]["dtype"], results(tab)["x:output"]["text"]) == (dtype, text)
 
@@ -137,7 +137,7 @@ def test_variables_live_on_while_their_blocks_stay(opened):
     tab, page = opened(COUNTER)
     tab.run(page, mode="steps", steps=3)
     tab.change(page, {"path": ["title"], "value": "x"})
-    tab.send("watch", page=page, pins=["more:output_ref"])
+    tab.send("subscribe", page=page, pins=["more:output_ref"])
     tab.run(page)
     assert results(tab)["more:output_ref"]["text"] == "4.0"
 
@@ -194,7 +194,7 @@ def test_blocks_that_touch_files_wait_for_a_yes(opened, shared):
     tab, page = opened({"blocks": {"read": {"op": "ReadFile", "in": {"filename": name}}}})
     assert tab.hear("checked")["files"] == {"read": "reads"}
     assert tab.run(page)["needs_files"] == {"read": "reads"}
-    tab.send("watch", page=page, pins=["read:contents"])
+    tab.send("subscribe", page=page, pins=["read:contents"])
     assert "problem" not in tab.run(page, allow_files=True)
     assert results(tab)["read:contents"]["text"] == "hello"
 
@@ -208,7 +208,7 @@ def test_a_branch_that_is_not_taken_is_skipped(opened):
         "yes": {"op": "Square", "in": {"x": "switch:output_true"}},
     }
     tab, page = opened({"blocks": blocks})
-    tab.send("watch", page=page, pins=["no:y", "yes:y"])
+    tab.send("subscribe", page=page, pins=["no:y", "yes:y"])
     assert "problem" not in tab.run(page)
     assert (states(tab)["no"], states(tab)["yes"]) == ("skipped", "done")
     assert set(results(tab)) == {"yes:y"}
@@ -233,7 +233,7 @@ def test_steps_until_and_reset(opened):
 
 def test_a_free_run_is_paused_stepped_and_stopped(opened):
     tab, page = opened(COUNTER)
-    tab.send("watch", page=page, pins=["more:output_ref"])
+    tab.send("subscribe", page=page, pins=["more:output_ref"])
     tab.send("run", page=page, mode="free")
     tab.hear("run state", state="running")
     tab.send("control", page=page, what="pause")
@@ -261,7 +261,7 @@ def test_a_step_while_nothing_runs_is_one_run(opened):
 
 def test_an_edit_during_a_free_run_takes_part_in_it(opened):
     tab, page = opened(COUNTER)
-    tab.send("watch", page=page, pins=["more:output_ref"])
+    tab.send("subscribe", page=page, pins=["more:output_ref"])
     tab.send("run", page=page, mode="free")
     tab.hear("run state", state="running")
     tab.change(page, {"path": ["blocks", "more", "in", "value"], "value": -1000000.0})
@@ -424,7 +424,7 @@ def test_parts_of_values_come_as_bytes(opened):
     for request, (index, wanted) in enumerate(
         [([], [[2, 4], [6, 8]]), ([1], [6, 8]), ([[0, 2, 1], 1], [4, 8]), ([-1, [0, 2, 2]], [6])]
     ):
-        tab.send("look", page=page, request=request, pin="twice:z", index=index)
+        tab.send("read slice", page=page, request=request, pin="twice:z", index=index)
         frame = tab.hear("bytes")
         head, array = opened_frame(frame)
         assert (head["request"], head["pin"], head["dtype"], head["step"]) == (
@@ -437,17 +437,17 @@ def test_parts_of_values_come_as_bytes(opened):
 def test_places_that_are_not_there_are_refused(opened, index):
     tab, page = opened(CHAIN)
     tab.run(page)
-    tab.send("look", page=page, request=5, pin="twice:z", index=index)
+    tab.send("read slice", page=page, request=5, pin="twice:z", index=index)
     assert tab.hear("refused", request=5)
-    tab.send("look", page=page, request=6, pin="nothing:z")
+    tab.send("read slice", page=page, request=6, pin="nothing:z")
     assert "no value yet" in tab.hear("refused", request=6)["text"]
 
 
 def test_elements_are_listed_as_texts(opened):
     tab, page = opened(CHAIN)
     tab.run(page)
-    tab.send("elements", page=page, request=1, pin="twice:z", first=1, count=2)
-    listed = tab.hear("listed", request=1)
+    tab.send("read elements", page=page, request=1, pin="twice:z", first=1, count=2)
+    listed = tab.hear("element texts", request=1)
     assert (listed["shape"], listed["first"], listed["texts"]) == ([2, 2], 1, ["4.0", "6.0"])
 
 
@@ -521,7 +521,7 @@ def test_a_page_that_only_has_monitors_runs_all_its_blocks(opened, run):
     }
     content = CHAIN | {"blocks": CHAIN["blocks"] | {"yes": yes}, "monitors": monitors}
     tab, page = opened(content | {"run": CHAIN["run"] | run})
-    tab.send("watch", page=page, pins=["root:y", "other:y"])
+    tab.send("subscribe", page=page, pins=["root:y", "other:y"])
     assert "problem" not in tab.run(page, mode="until" if run else "once")
     assert set(results(tab)) == {"root:y", "other:y"}
     assert any("one" in m.get("monitors", {}) for m in tab.heard)
@@ -546,8 +546,8 @@ def test_what_blocks_print_is_told_at_the_block(opened):
     said = [
         (each["block"], each["text"])
         for message in tab.heard
-        if message["kind"] == "printed"
-        for each in message["texts"]
+        if message["kind"] == "console output"
+        for each in message["lines"]
     ]
     assert said == [
         each for n in (1, 2, 3) for each in (("say", f"n is [{n}]\n"), ("cry", "done\n"))

@@ -379,7 +379,7 @@ def test_no_message_costs_the_tab_its_connection(shared, command):
 def test_what_is_no_message_is_refused_with_the_number_that_it_has(shared):
     tab = shared.tab()
     page = tab.open()["page"]
-    tab.send("look", page=page, request=44, pin="a:output", index=[2**64])
+    tab.send("read slice", page=page, request=44, pin="a:output", index=[2**64])
     assert "Expected `int`" in tab.hear("refused", request=44)["text"]
     deep = "[" * 100_000 + "]" * 100_000
     tab.socket.send(

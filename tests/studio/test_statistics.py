@@ -9,7 +9,7 @@ from backblocks.dtypes import BY_NAME, CONVERTED, FLOAT8, FLOATS, is_integer, li
 from backblocks.errors import OpError
 from backblocks.studio import chunks
 from backblocks.studio.chunks import ChunkedTensor, quantized
-from backblocks.studio.messages import Measured
+from backblocks.studio.messages import Statistics
 from backblocks.studio.monitors import points
 from backblocks.studio.statistics import compute_statistics, next_bad, run_to_end
 from backblocks.studio.summaries import summary
@@ -18,7 +18,7 @@ RNG = np.random.default_rng(5)
 
 
 def measured(first, second=None, comparison="difference"):
-    into = Measured(1, "x:y", "float32", list(first.shape), 1)
+    into = Statistics(1, "x:y", "float32", list(first.shape), 1)
     return run_to_end(compute_statistics(ChunkedTensor(first, second, comparison), into))
 
 

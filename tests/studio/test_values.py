@@ -81,13 +81,14 @@ def test_a_part_comes_compared_with_another_output(chain):
     ],
 )
 def test_wrong_questions_for_parts_are_refused_in_words(chain, how, words):
-    assert words in chain.refused("look", **how)
+    assert words in chain.refused("read slice", **how)
 
 
 def test_numbers_that_are_none_are_no_shades(chain):
     for text in ("[NaN, 1]", "[1e999, 1]", '["a", 1]'):
         chain.tab.socket.send(
-            f'{{"kind": "look", "page": {chain.page}, "request": 9, "pin": "x:output", "shades": {text}}}'
+            f'{{"kind": "read slice", "page": {chain.page}, "request": 9, '
+            f'"pin": "x:output", "shades": {text}}}'
         )
         assert chain.tab.hear("refused")
     assert chain.look("x:output", shades=[0, 1])
@@ -131,7 +132,7 @@ def test_values_of_every_type_and_rank_are_looked_at_measured_and_searched(ran, 
     assert (found["dtype"], found["shape"]) == (dtype, list(plain.shape))
     assert sum(found.get("counts", [])) == plain.size
     assert asker.measure("c:output", against="c:output")["mismatches"] == 0
-    assert asker.answer("find bad", pin="c:output")["cell"] is None
+    assert asker.answer("find non-finite", pin="c:output")["cell"] is None
 
 
 # -- statistics -------------------------------------------------------------------------------------
@@ -139,7 +140,7 @@ def test_values_of_every_type_and_rank_are_looked_at_measured_and_searched(ran, 
 
 def test_an_output_is_measured(chain):
     found = chain.measure("x:output")
-    assert found["kind"] == "measured"
+    assert found["kind"] == "statistics"
     names = ("low", "high", "mean", "zeros", "nans", "infinities", "first_percent", "last_percent")
     assert [found[name] for name in names] == [-2, 3, 0.5, 1, 1, 1, -2, 3]
     assert (sum(found["counts"]), found["counts"][0], found["counts"][-1]) == (4, 1, 1)
@@ -156,8 +157,8 @@ def test_two_outputs_are_measured_against_each_other(chain):
 
 
 def test_text_has_no_statistics(chain):
-    assert "has no numbers" in chain.refused("measure", pin="names:output")
-    assert "has no numbers" in chain.refused("find bad", pin="names:output")
+    assert "has no numbers" in chain.refused("compute statistics", pin="names:output")
+    assert "has no numbers" in chain.refused("find non-finite", pin="names:output")
 
 
 def large(*sizes):
@@ -175,7 +176,7 @@ def large(*sizes):
 def test_a_large_value_is_measured_by_a_sample_at_once_and_then_exactly(ran):
     asker = ran(large(1000, 40, 100))
     begun = time.perf_counter()
-    asker.ask("measure", pin="x:output")
+    asker.ask("compute statistics", pin="x:output")
     first = asker.hear()
     sampled_after = time.perf_counter() - begun
     exact = asker.hear()
@@ -200,11 +201,11 @@ def test_the_summary_of_a_large_value_is_made_of_some_cells_and_then_of_all(open
     content = large(1000, 40, 100)
     content["blocks"]["y"] = {"op": "Log", "in": {"x": "x:output"}}  # one cell is minus infinity
     tab, page = opened(content)
-    tab.send("watch", page=page, pins=["y:y"])
+    tab.send("subscribe", page=page, pins=["y:y"])
     tab.run(page)
 
     def told():
-        return [m["pins"]["y:y"] for m in tab.heard if m["kind"] == "results"][-1]
+        return [m["pins"]["y:y"] for m in tab.heard if m["kind"] == "summaries"][-1]
 
     while not told().get("infinities"):
         tab.next()
@@ -218,20 +219,20 @@ def test_two_tabs_that_ask_for_the_same_are_both_told(ran, shared):
     other = shared.tab()
     name = asker.tab.heard[1]["path"]
     assert other.open(path=name)["page"] == asker.page
-    asker.ask("measure", pin="y:y", against="x:output")
-    other.send("measure", page=asker.page, request=77, pin="y:y", against="x:output")
+    asker.ask("compute statistics", pin="y:y", against="x:output")
+    other.send("compute statistics", page=asker.page, request=77, pin="y:y", against="x:output")
     found = [asker.hear(), asker.hear()][-1]
     assert found["mismatches"] == 4_000_000 - 2
-    other.hear("measured", request=77, mismatches=found["mismatches"])
+    other.hear("statistics", request=77, mismatches=found["mismatches"])
 
 
 def test_what_takes_long_says_how_far_it_is_answers_others_meanwhile_and_can_be_left(ran):
     asker = ran(large(2000, 400, 100))  # 80 million cells
-    asker.ask("measure", pin="y:y")
+    asker.ask("compute statistics", pin="y:y")
     assert asker.hear()["sampled"] is True
     told = asker.tab.hear("progress", request=asker.requests)["part"]
     assert 0 < told < 1
-    asker.ask("find bad", pin="y:y")
+    asker.ask("find non-finite", pin="y:y")
     looking = asker.requests
     begun = time.perf_counter()
     head, part = asker.look("y:y", index=[1999, [0, 400, 100], 0])
@@ -240,7 +241,7 @@ def test_what_takes_long_says_how_far_it_is_answers_others_meanwhile_and_can_be_
     )
     assert (head["shape"], part[1]) == ([4], pytest.approx((1999 * 40_000 + 10_000) ** 0.5))
     for request in (looking - 1, looking):
-        asker.tab.send("leave", page=asker.page, request=request)
+        asker.tab.send("cancel", page=asker.page, request=request)
         assert asker.tab.hear("refused", request=request)["text"] == "The request was cancelled."
     assert asker.tab.hears_nothing_of("progress", 1.0)
 
@@ -249,10 +250,10 @@ def test_one_of_two_tabs_leaves_and_the_other_is_told(ran, shared):
     asker = ran(large(100, 400, 100))
     other = shared.tab()
     other.open(path=asker.tab.heard[1]["path"])
-    asker.ask("measure", pin="y:y")
-    other.send("measure", page=asker.page, request=77, pin="y:y")
-    asker.tab.send("leave", page=asker.page, request=asker.requests)
-    while "high" not in (found := other.hear("measured", request=77)) or found.get("sampled"):
+    asker.ask("compute statistics", pin="y:y")
+    other.send("compute statistics", page=asker.page, request=77, pin="y:y")
+    asker.tab.send("cancel", page=asker.page, request=asker.requests)
+    while "high" not in (found := other.hear("statistics", request=77)) or found.get("sampled"):
         pass
     assert found["high"] == pytest.approx((4e6 - 1) ** 0.5)
 
@@ -261,14 +262,14 @@ def test_strings_are_told_byte_by_byte_as_python_writes_them(ran):
     cells = ["a", "é", {"base64": "/wAi"}]
     value = {"dtype": "string", "value": cells}
     asker = ran({"blocks": {"x": {"op": "Const", "attrs": {"value": value}}}})
-    texts = asker.answer("elements", pin="x:output", python=True)["texts"]
+    texts = asker.answer("read elements", pin="x:output", python=True)["texts"]
     assert [eval(text) for text in texts] == [b"a", "é".encode(), b'\xff\x00"']  # noqa: S307
 
 
 def test_a_million_cells_come_as_shades_in_at_most_a_megabyte(ran):
     asker = ran(large(1000, 1000))
     begun = time.perf_counter()
-    asker.ask("look", pin="x:output", shades=[0, 999_999])
+    asker.ask("read slice", pin="x:output", shades=[0, 999_999])
     frame = asker.hear()
     seconds = time.perf_counter() - begun
     print(f"\na million cells: {len(frame)} bytes after {seconds * 1000:.0f} ms")
@@ -280,11 +281,11 @@ def test_a_million_cells_come_as_shades_in_at_most_a_megabyte(ran):
 
 def test_a_value_larger_than_what_may_be_sent_opens_by_parts(ran):
     asker = ran(large(300, 400, 200))
-    text = asker.refused("look", pin="y:y")
+    text = asker.refused("read slice", pin="y:y")
     assert text == (
         "y:y: must be at most 67108864 bytes; got 96000000. Ask for fewer places, or for every second."
     )
-    assert "16777216 cells" in asker.refused("look", pin="y:y", shades=[0, 1])
+    assert "16777216 cells" in asker.refused("read slice", pin="y:y", shades=[0, 1])
     head, part = asker.look("y:y", index=[299, [0, 400, 100], [0, 200, 50]])
     assert head["shape"] == [4, 4]
     assert part[1, 1] == pytest.approx((299 * 80_000 + 100 * 200 + 50) ** 0.5)
@@ -294,12 +295,12 @@ def test_a_value_larger_than_what_may_be_sent_opens_by_parts(ran):
 
 
 def test_bad_cells_are_found_in_order_with_the_output_that_had_one_first(chain):
-    first = chain.answer("find bad", pin="log:y")
+    first = chain.answer("find non-finite", pin="log:y")
     assert (first["cell"], first["first_pin"], first["first_cell"]) == ([0, 1], "x:output", [1, 1])
-    assert chain.answer("find bad", pin="log:y", after=[0, 1])["cell"] == [0, 2]
-    assert chain.answer("find bad", pin="log:y", after=[1, 2])["cell"] == [0, 1]
-    assert chain.answer("find bad", pin="twice:y") == {
-        "kind": "found bad", "request": chain.requests, "cell": None,
+    assert chain.answer("find non-finite", pin="log:y", after=[0, 1])["cell"] == [0, 2]
+    assert chain.answer("find non-finite", pin="log:y", after=[1, 2])["cell"] == [0, 1]
+    assert chain.answer("find non-finite", pin="twice:y") == {
+        "kind": "found non-finite", "request": chain.requests, "cell": None,
     }  # fmt: skip
 
 
@@ -312,14 +313,14 @@ def test_a_bad_cell_of_another_branch_is_not_blamed(ran):
         "sum": {"op": "Mul", "in": {"x": "log:y", "y": infinite}},
     }
     asker = ran({"blocks": blocks})
-    assert asker.answer("find bad", pin="log:y")["first_pin"] == "log:y"
-    found = asker.answer("find bad", pin="sum:z")
+    assert asker.answer("find non-finite", pin="log:y")["first_pin"] == "log:y"
+    found = asker.answer("find non-finite", pin="sum:z")
     assert (found["first_pin"], found["first_cell"]) == ("log:y", [0])
 
 
 @pytest.mark.parametrize("after", [[0], [0, 3], [-1, 0], [2, 0], [0, 0, 0], [1 << 62, 0]])
 def test_cells_that_are_not_there_are_refused(chain, after):
-    text = chain.refused("find bad", pin="log:y", after=after)
+    text = chain.refused("find non-finite", pin="log:y", after=after)
     assert text.startswith("log:y: must have such a cell; got [")
     assert text.endswith("Name one of [2, 3].")
 
@@ -336,7 +337,7 @@ def test_every_question_has_an_answer_while_a_page_runs(ran):
     for _ in range(5):
         answer = asker.measure("x:output")
         assert (
-            answer["kind"] == "measured" or answer["text"] == "There is a newer value. Ask again."
+            answer["kind"] == "statistics" or answer["text"] == "There is a newer value. Ask again."
         )
     asker.tab.send("control", page=asker.page, what="stop")
     asker.tab.hear("run state", state="idle")

@@ -437,7 +437,7 @@ describe("3-D", () => {
     session.on("Network.webSocketFrameSent", ({ response }) => asked.push(response.payloadData));
     await inspector.select("cube");
     await page.locator(".volume-box").waitFor();
-    const looks = () => asked.filter((each) => each.includes('"look"'));
+    const looks = () => asked.filter((each) => each.includes('"read slice"'));
     await expect.poll(looks).not.toEqual([]);
     // Time enough for a second one.
     await page.waitForTimeout(300);

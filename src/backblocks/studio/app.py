@@ -177,7 +177,7 @@ class Tab:
                 page.run(command)
             case m.Control():
                 page.control(command.what)
-            case m.Watch():
+            case m.Subscribe():
                 page.subscribe(self, command.pins)
             case m.Export():
                 text, left = await page.export(command.to)

@@ -12,7 +12,7 @@ from backblocks.graph.symbol import Block, Symbol
 from backblocks.ops._spec import Spec
 from backblocks.ops._values import each_value
 from backblocks.studio.last_values import LastValues
-from backblocks.studio.messages import Explain, Explained, Tensor, Way
+from backblocks.studio.messages import AccessMap, Explain, Explained, Tensor
 
 
 def explain(query: Explain, last_values: LastValues) -> Explained:
@@ -40,7 +40,7 @@ def explain(query: Explain, last_values: LastValues) -> Explained:
             for name, (array, _) in values.items()
         },
         [name for name, symbol in symbols.items() if symbol.block is block],
-        msgspec.convert(ways, list[Way], from_attributes=True),
+        msgspec.convert(ways, list[AccessMap], from_attributes=True),
         forward_of(query.block, last_values)[0],
         block.op.cell_rule is not None or not block.op.inputs,
     )

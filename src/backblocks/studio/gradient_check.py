@@ -27,7 +27,7 @@ from backblocks.ops._values import flat
 from backblocks.studio.chunks import check_index
 from backblocks.studio.explain import forward_of
 from backblocks.studio.last_values import LastValues
-from backblocks.studio.messages import CellChecked, CheckCell, NoSlope
+from backblocks.studio.messages import CheckGradient, GradientChecked, NoSlope
 from backblocks.studio.statistics import ChunkedWork
 
 MAX_ELEMENTS = 1 << 24
@@ -39,7 +39,7 @@ _TOLERANCE = 1e-4
 _NOISE = 16 * np.finfo(np.float64).eps
 
 
-def check_gradient(query: CheckCell, values: LastValues) -> ChunkedWork[CellChecked]:
+def check_gradient(query: CheckGradient, values: LastValues) -> ChunkedWork[GradientChecked]:
     """Yields before each evaluation of the forward op."""
     block = values.block(query.block)
     gradient = _last(values, f"{query.block}:{block.op.outputs[0].name}")
@@ -50,10 +50,10 @@ def check_gradient(query: CheckCell, values: LastValues) -> ChunkedWork[CellChec
         call = _forward_call(query.block, values, gradient, cell)
         slope = yield from _slope(call, cell)
     except _CannotCheck as error:
-        return CellChecked(query.request, _text(given), why=error.why, about=list(error.about))
+        return GradientChecked(query.request, _text(given), why=error.why, about=list(error.about))
     agrees = slope.why == "" and _agree(given, slope, gradient)
     shown, mean, below, above = map(_text, (given, slope.mean, slope.below, slope.above))
-    return CellChecked(query.request, shown, mean, agrees, slope.why, below, above)
+    return GradientChecked(query.request, shown, mean, agrees, slope.why, below, above)
 
 
 def _text(number: float) -> str:

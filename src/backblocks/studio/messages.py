@@ -1,10 +1,10 @@
-"""What the browser and the server say to each other. The browser's types are made from these classes.
+"""Messages between the browser and the server. TypeScript's types are generated from these classes.
 
 A message is one JSON object with its kind under `kind`. Values of tensors go as binary frames: the length
 of a header (u32, little-endian), the header (a `Slice` as JSON), zeros up to a multiple of 8, and the bytes.
 
-The document is the page's file as JSON. Both sides change it by the same edits, so that undoing, the journal
-of the draft and what other tabs see are one thing.
+A document is a page's file as JSON. Both sides change it by the same edits, on which undo, the journal and
+the sync of tabs all rest.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ ClientName = Annotated[str, Meta(max_length=64)]
 
 
 class Edit(Struct, omit_defaults=True):
-    """Puts `value` at `path` of the document; takes away what is there if there is no value.
+    """Sets `value` at `path` of the document; removes what is there if there is no value.
 
-    A path is keys of objects and places in lists. At a key that an object has, the value takes the place
-    of the old one; a new key comes before the key `before`, or last. In a list a value is always a new
-    item, which comes at its place and moves those behind it.
+    A path has keys of objects and indices of lists. At a key that an object has, the value replaces the old
+    one; a new key comes before the key `before`, or last. In a list a value is always inserted, at its index
+    and before the items from there on.
     """
 
     path: list[str | Int]
@@ -41,11 +41,11 @@ NoSlope = Literal[
 """Why a finite difference gives no slope to compare a gradient with."""
 
 
-# -- what the browser says --------------------------------------------------------------------
+# -- commands of the browser --------------------------------------------------------------------
 
 
 class Command(Struct, tag_field="kind", omit_defaults=True):
-    """What a tab asks for. `page` is the number that `Opened` gave."""
+    """Base of the commands of a tab. `page` is the number that `Opened` gave."""
 
 
 class Open(Command, tag="open"):
@@ -88,7 +88,7 @@ class Save(Command, tag="save"):
 
 
 class Revert(Command, tag="revert"):
-    """Makes the document what the file holds, or a version of it: by edits, so that it can be undone."""
+    """Reverts the document to the file, or to a version of it, by edits that can be undone."""
 
     page: Int
     version: str = ""
@@ -99,14 +99,14 @@ class ListVersions(Command, tag="list versions"):
 
 
 class ListFiles(Command, tag="list files"):
-    """Asks for the pages and arrays below the folder."""
+    """Lists the pages and arrays of the workspace; `Files` answers."""
 
 
 class Run(Command, tag="run"):
     """Runs the page: once, so many steps, until its condition holds, or freely until told to stop.
 
-    `to` are outputs or blocks that are wanted; what the page says if there are none. Blocks that touch
-    files only run with `allow_files`.
+    `to` are outputs to fetch and blocks to run; without them the page's run settings hold. Blocks that read
+    or write files only run with `allow_files`.
     """
 
     page: Int
@@ -117,25 +117,26 @@ class Run(Command, tag="run"):
 
 
 class Control(Command, tag="control"):
-    """Directs what runs. `reset` lets variables and steps start again."""
+    """Controls a run. `reset` resets variables and the count of steps."""
 
     page: Int
     what: Literal["pause", "go on", "step", "stop", "reset"]
 
 
-class Watch(Command, tag="watch"):
-    """The outputs whose pictures this tab shows now, in place of those before."""
+class Subscribe(Command, tag="subscribe"):
+    """Subscribes the tab to the summaries of these outputs, in place of those before."""
 
     page: Int
     pins: list[str]
 
 
-class Look(Command, tag="look"):
-    """Asks for a part of the last value of an output, which comes as a binary frame.
+class ReadSlice(Command, tag="read slice"):
+    """Reads a slice of the last value of an output, which comes as a binary frame.
 
-    `index` has for each axis a place or [first, behind the last, step]; axes it leaves out are whole.
-    With `shades` [low, high] it comes as one byte a cell: 0 NaN, 1 minus infinity, 2 infinity, 3 zero,
-    4 below low, 5 above high, 6 to 255 from low to high. With `against` it is compared with that output.
+    `index` has for each axis an index or [start, stop, step]; axes it leaves out are whole. With `shades`
+    [low, high] the slice is quantised to a byte for each element: 0 NaN, 1 minus infinity, 2 infinity,
+    3 zero, 4 below low, 5 above high, 6 to 255 from low to high. With `against` it is the comparison with
+    that output.
     """
 
     page: Int
@@ -147,8 +148,8 @@ class Look(Command, tag="look"):
     comparison: Comparison = "difference"
 
 
-class Measure(Command, tag="measure"):
-    """Asks what an output holds, or how it compares with another one; `Measured` answers."""
+class ComputeStatistics(Command, tag="compute statistics"):
+    """Computes statistics of an output, or of its comparison with another one; `Statistics` answers."""
 
     page: Int
     request: Int
@@ -157,9 +158,9 @@ class Measure(Command, tag="measure"):
     comparison: Comparison = "difference"
 
 
-class FindBad(Command, tag="find bad"):
-    """Asks for the next NaN or infinity of an output in row-major order, after the cell `after` if there
-    is one, beginning again from the first at the end; `FoundBad` answers.
+class FindNonFinite(Command, tag="find non-finite"):
+    """Finds the next NaN or infinity of an output in row-major order, after the cell `after` if there is one,
+    wrapping around at the end; `FoundNonFinite` answers.
     """
 
     page: Int
@@ -169,15 +170,15 @@ class FindBad(Command, tag="find bad"):
 
 
 class Explain(Command, tag="explain"):
-    """Asks which cells of a block's tensors belong together; `Explained` answers."""
+    """Asks which cells of a block's tensors belong together, its access maps; `Explained` answers."""
 
     page: Int
     request: Int
     block: str
 
 
-class CheckCell(Command, tag="check cell"):
-    """Asks how one cell of what a gradient block gives compares with a finite difference."""
+class CheckGradient(Command, tag="check gradient"):
+    """Compares one cell of a gradient block's output with a finite difference; `GradientChecked` answers."""
 
     page: Int
     request: Int
@@ -185,17 +186,17 @@ class CheckCell(Command, tag="check cell"):
     cell: list[Int]
 
 
-class Leave(Command, tag="leave"):
-    """The tab no longer wants to know what it asked: the question is refused if it was not answered yet."""
+class Cancel(Command, tag="cancel"):
+    """Cancels a request of this tab, which is then refused unless it was answered."""
 
     page: Int
     request: Int
 
 
-class Elements(Command, tag="elements"):
-    """Asks for elements `first` to `first + count` of an output as texts, in row-major order.
+class ReadElements(Command, tag="read elements"):
+    """Reads elements `first` to `first + count` of an output as texts, in row-major order.
 
-    With `python` the texts are as Python writes the elements, which of strings tells every byte.
+    With `python` the texts are Python's repr of the elements, which has every byte of strings.
     """
 
     page: Int
@@ -207,18 +208,18 @@ class Elements(Command, tag="elements"):
 
 
 class Export(Command, tag="export"):
-    """Asks for the page as a script, or as a text that can leave its folder: with its arrays inside."""
+    """Exports the page as a script, or as a page with its arrays inline; `Exported` answers."""
 
     page: Int
     request: Int
     to: Literal["python", "tensorflow", "page"]
 
 
-# -- what the server says ----------------------------------------------------------------------
+# -- messages of the server ----------------------------------------------------------------------
 
 
 class Message(Struct, tag_field="kind", omit_defaults=True):
-    """What the server tells a tab."""
+    """Base of the messages of the server."""
 
 
 class Lesson(Struct):
@@ -228,11 +229,11 @@ class Lesson(Struct):
     title: str
     about: str
     document: dict[str, Any]
-    """The page itself, of which the gallery draws a small picture."""
+    """The page, of which the gallery draws a small picture."""
 
 
 class Unsaved(Struct, omit_defaults=True):
-    """A page that has no file, but a journal."""
+    """A page without a file that has a journal."""
 
     name: str
     title: str
@@ -282,7 +283,7 @@ class Draft(Struct, omit_defaults=True):
 
 
 class Damage(Struct, omit_defaults=True):
-    """What of a journal is not in the document, because the disk did not give back what was written."""
+    """What was lost of a journal that the disk has damaged."""
 
     lines: int
     """Lines whose checksum is wrong, each a change."""
@@ -357,7 +358,7 @@ class Spec(Struct, omit_defaults=True):
 
 
 class Problem(Struct, omit_defaults=True):
-    """What is wrong, where, and what to do, in the words of the library."""
+    """An error of the library: what is wrong, where, and what to do."""
 
     text: str
     block: str = ""
@@ -372,7 +373,7 @@ class Problem(Struct, omit_defaults=True):
 
 
 class Checked(Message, tag="checked"):
-    """What the document of this revision gives: the types on its wires, and all that is wrong."""
+    """The result of a check of this revision: the types on its wires, and all that is wrong."""
 
     page: int
     revision: int
@@ -425,7 +426,7 @@ class BlockStates(Message, tag="block states"):
 
 
 class Summary(Struct, omit_defaults=True):
-    """What one output holds now."""
+    """The summary of an output's last value."""
 
     dtype: str
     shape: list[int]
@@ -443,8 +444,8 @@ class Summary(Struct, omit_defaults=True):
     picture_shape: list[int] = field(default_factory=list)
 
 
-class Results(Message, tag="results"):
-    """Summaries of watched outputs after a step."""
+class Summaries(Message, tag="summaries"):
+    """Summaries of subscribed outputs after a step."""
 
     page: int
     revision: int
@@ -453,7 +454,7 @@ class Results(Message, tag="results"):
 
 
 class Curve(Struct, omit_defaults=True):
-    """What one curve of a trend, or one number, is of."""
+    """The output and element of one curve of a trend, or of one number."""
 
     shown: int
     """Which of the monitor's `shows`."""
@@ -464,7 +465,7 @@ class Curve(Struct, omit_defaults=True):
 
 
 class Series(Struct, omit_defaults=True):
-    """What a monitor got to show: the newest values of each of its `shows`, in order."""
+    """The data of a monitor: the newest values of each of its `shows`, in order."""
 
     steps: list[int] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
@@ -484,21 +485,21 @@ class Monitored(Message, tag="monitored"):
     page: int
     monitors: dict[str, Series]
     fresh: bool = False
-    """What was shown before is over: variables were reset."""
+    """Whether it replaces all earlier data: variables were reset."""
 
 
 class LogLine(Struct):
-    """What a block wrote to the terminal."""
+    """A text that a block printed."""
 
     block: str
     text: str
 
 
-class Printed(Message, tag="printed"):
-    """What blocks such as Print wrote since the last such message, in order."""
+class ConsoleOutput(Message, tag="console output"):
+    """Log lines of blocks such as Print since the last such message, in order."""
 
     page: int
-    texts: list[LogLine]
+    lines: list[LogLine]
 
 
 class Slice(Struct):
@@ -511,8 +512,8 @@ class Slice(Struct):
     step: int
 
 
-class Listed(Message, tag="listed"):
-    """Elements of a value as texts, answering `Elements`."""
+class ElementTexts(Message, tag="element texts"):
+    """Elements of a value as texts, answering `ReadElements`."""
 
     request: int
     pin: str
@@ -522,8 +523,8 @@ class Listed(Message, tag="listed"):
     texts: list[str]
 
 
-class Worst(Struct):
-    """A cell where two outputs differ most: its place, and what each holds there, as text."""
+class Mismatch(Struct):
+    """A cell where two outputs differ most: its index, and the elements of both as text."""
 
     cell: list[int]
     first: str
@@ -531,8 +532,8 @@ class Worst(Struct):
     difference: str
 
 
-class Measured(Message, tag="measured"):
-    """What an output holds, or what the comparison of two gives. NaN and infinities are counted apart."""
+class Statistics(Message, tag="statistics"):
+    """Statistics of an output, or of the comparison of two. NaN and infinities are only counted."""
 
     request: int
     pin: str
@@ -545,28 +546,28 @@ class Measured(Message, tag="measured"):
     deviation: float | None = None
     first_percent: float | None = None
     last_percent: float | None = None
-    """Between these two lie 98 of 100 cells."""
+    """The 1st and the 99th percentile."""
     zeros: int = 0
     nans: int = 0
     infinities: int = 0
     counts: list[int] = field(default_factory=list)
-    """Of cells in 64 equal ranges from low to high."""
+    """A histogram of 64 bins from low to high."""
     sampled: bool = False
-    """Of a part of the cells, spread evenly: the exact answer follows with the same `request`."""
+    """Whether they are those of a sample: the exact ones follow with the same `request`."""
     mismatches: int | None = None
-    """Cells that differ, of two outputs."""
-    worst: list[Worst] = field(default_factory=list)
+    """How many elements of two outputs differ."""
+    worst: list[Mismatch] = field(default_factory=list)
 
 
 class Progress(Message, tag="progress"):
-    """How much of what takes long is done, from 0 to 1; told every half second until the answer comes."""
+    """The progress of a request that takes long, from 0 to 1; sent every half second until its answer."""
 
     request: int
     part: float
 
 
-class FoundBad(Message, tag="found bad"):
-    """The next NaN or infinity, and the output that had one first in the order of computing."""
+class FoundNonFinite(Message, tag="found non-finite"):
+    """The next NaN or infinity, and the first output upstream that has one."""
 
     request: int
     cell: list[int] | None
@@ -600,9 +601,9 @@ class Factor(Struct, omit_defaults=True):
     at: Coordinate = field(default_factory=Coordinate)
 
 
-class Way(Struct, omit_defaults=True):
-    """Loops, and the cell of each tensor at each of their points. A point whose cell lies outside of a
-    tensor is none. All cells of one point belong together.
+class AccessMap(Struct, omit_defaults=True):
+    """A loop nest, and the cell of each tensor at each of its points. A point whose cell lies outside of a
+    tensor is skipped. All cells of one point belong together.
     """
 
     rule: str
@@ -630,7 +631,7 @@ class Way(Struct, omit_defaults=True):
 
 
 class Tensor(Struct, omit_defaults=True):
-    """A tensor of a block: the name by which `Look` and `Measure` take it, and what it is."""
+    """A tensor of a block: the pin by which queries take it, its type and its shape."""
 
     pin: str
     dtype: str
@@ -647,14 +648,14 @@ class Explained(Message, tag="explained"):
     tensors: dict[str, Tensor]
     """Inputs in their order, then outputs."""
     outputs: list[str]
-    ways: list[Way]
+    access_maps: list[AccessMap]
     forward: str = ""
     """The block of this page whose gradient this block is."""
-    told: bool = True
-    """Whether its op says which cells belong together; if so and without ways, none do."""
+    declared: bool = True
+    """Whether its op declares access maps; if it does and has none here, no cells belong together."""
 
 
-class CellChecked(Message, tag="cell checked"):
+class GradientChecked(Message, tag="gradient checked"):
     """A gradient at a cell beside the slope that a finite difference gives there, all numbers as text."""
 
     request: int
@@ -695,14 +696,16 @@ class Refused(Message, tag="refused"):
     number: int = 0
 
 
-Query = Look | Elements | Measure | FindBad | Explain | CheckCell | Leave
+Query = (
+    ReadSlice | ReadElements | ComputeStatistics | FindNonFinite | Explain | CheckGradient | Cancel
+)
 """Commands about values, which the process that runs the page answers."""
 Commands = (
     Open | Close | Change | Save | Revert | ListVersions | ListFiles
-    | Run | Control | Watch | Export | Query
+    | Run | Control | Subscribe | Export | Query
 )  # fmt: skip
 Messages = (
     Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files
-    | Checked | RunState | BlockStates | Results | Monitored | Printed | Listed
-    | Measured | Progress | FoundBad | Explained | CellChecked | Exported | Refused
+    | Checked | RunState | BlockStates | Summaries | Monitored | ConsoleOutput | ElementTexts
+    | Statistics | Progress | FoundNonFinite | Explained | GradientChecked | Exported | Refused
 )  # fmt: skip

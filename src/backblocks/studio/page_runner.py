@@ -21,8 +21,8 @@ from backblocks.studio.messages import (
     Messages,
     Monitored,
     Problem,
-    Results,
     RunState,
+    Summaries,
     Summary,
 )
 from backblocks.studio.processes import ChildProcess, exit_reason
@@ -109,7 +109,7 @@ class PageRunner:
         self.state = RunState(page, "idle")
         self.blocks: dict[str, BlockState] = {}
         self.results: dict[str, Summary] = {}
-        self._results_at = Results(page, 0, 0, {})
+        self._results_at = Summaries(page, 0, 0, {})
         self._processes = processes
         self._send = send
         self._process: RunProcess | None = None
@@ -177,7 +177,7 @@ class PageRunner:
             self._send(tab, BlockStates(self.page, 0, list(self.blocks.values())))
         if self.results:
             at = self._results_at
-            self._send(tab, Results(self.page, at.revision, at.step, self.results))
+            self._send(tab, Summaries(self.page, at.revision, at.step, self.results))
         if self._process is not None:
             self._process.send(ipc.ResendMonitors(tab))
 
@@ -215,7 +215,7 @@ class PageRunner:
                 return
             case BlockStates():
                 self.blocks |= {state.block: state for state in message.blocks}
-            case Results():
+            case Summaries():
                 self.results |= message.pins
                 self._results_at = message
         self._send(tab, message)

@@ -28,21 +28,21 @@ from backblocks.studio.explain import explain
 from backblocks.studio.gradient_check import check_gradient
 from backblocks.studio.last_values import LastValues
 from backblocks.studio.messages import (
-    CheckCell,
-    Elements,
+    Cancel,
+    CheckGradient,
+    ComputeStatistics,
+    ElementTexts,
     Explain,
-    FindBad,
-    FoundBad,
-    Leave,
-    Listed,
-    Look,
-    Measure,
-    Measured,
+    FindNonFinite,
+    FoundNonFinite,
     Message,
     Progress,
     Query,
+    ReadElements,
+    ReadSlice,
     Refused,
     Slice,
+    Statistics,
 )
 from backblocks.studio.statistics import (
     ChunkedWork,
@@ -94,7 +94,7 @@ class QueryHandlers:
         self._send = send
         self._changed = threading.Condition()
         self._queries: dict[Any, _LongQuery] = {}
-        self._measured: dict[Any, tuple[tuple[weakref.ref[Array], ...], Measured]] = {}
+        self._measured: dict[Any, tuple[tuple[weakref.ref[Array], ...], Statistics]] = {}
         self._first_bad: dict[str, tuple[weakref.ref[Array], int | None]] = {}
 
     def handle(self, tab: int, query: Query) -> None:
@@ -102,20 +102,20 @@ class QueryHandlers:
         request, reply = (tab, query.request), self._reply_to(tab, query)
         try:
             match query:
-                case Look():
+                case ReadSlice():
                     self._send(tab, self._slice(query))
-                case Elements():
+                case ReadElements():
                     self._send(tab, self._elements(query))
-                case Measure():
+                case ComputeStatistics():
                     self._measure(query, request, reply)
-                case FindBad():
+                case FindNonFinite():
                     self._find_bad(query, request, reply)
                 case Explain():
                     self._send(tab, explain(query, self._values))
-                case CheckCell():
+                case CheckGradient():
                     steps = check_gradient(query, self._values)
-                    self._start((CheckCell, tab, query.block), request, reply, steps)
-                case Leave():
+                    self._start((CheckGradient, tab, query.block), request, reply, steps)
+                case Cancel():
                     self._cancel(request)
         except OpError as error:
             reply(str(error))
@@ -232,7 +232,7 @@ class QueryHandlers:
 
     # -- slices and elements --------------------------------------------------------------
 
-    def _slice(self, asked: Look) -> bytes:
+    def _slice(self, asked: ReadSlice) -> bytes:
         found, step = self._tensor(asked)
         part = found.at(_index(asked, found.first))
         if asked.shades is not None:
@@ -253,30 +253,30 @@ class QueryHandlers:
         pad = b"\0" * (-(4 + len(head)) % 8)
         return len(head).to_bytes(4, "little") + head + pad + cells.tobytes()
 
-    def _tensor(self, asked: Look | Measure) -> tuple[ChunkedTensor, int]:
+    def _tensor(self, asked: ReadSlice | ComputeStatistics) -> tuple[ChunkedTensor, int]:
         array, step = self._values.value(asked.pin)
         against = [(asked.against, self._values.value(asked.against)[0])] if asked.against else []
         return chunks.chunked(asked.pin, array, *against, comparison=asked.comparison), step
 
-    def _elements(self, asked: Elements) -> Listed:
+    def _elements(self, asked: ReadElements) -> ElementTexts:
         array, _ = self._values.value(asked.pin)
         first, count = max(0, asked.first), max(0, min(asked.count, MAX_TEXTS))
         listed = element_texts(array, first, count, python=asked.python)
         dtype, shape = NAMES[array.dtype], list(array.shape)
-        return Listed(asked.request, asked.pin, dtype, shape, first, listed)
+        return ElementTexts(asked.request, asked.pin, dtype, shape, first, listed)
 
     # -- statistics -----------------------------------------------------------------------
 
-    def statistics_of(self, pin: str, then: Callable[[Measured], None]) -> Measured | None:
+    def statistics_of(self, pin: str, then: Callable[[Statistics], None]) -> Statistics | None:
         """The exact statistics of an output, if they are cached; else `then` gets them, unless a newer value
         comes first.
         """
 
         def reply(answer: Message | str) -> None:
-            if isinstance(answer, Measured):
+            if isinstance(answer, Statistics):
                 then(answer)
 
-        asked = Measure(0, 0, pin)
+        asked = ComputeStatistics(0, 0, pin)
         with contextlib.suppress(OpError):  # it has none any longer
             found, step = self._tensor(asked)
             if (known := self._cached(asked, found)) is not None:
@@ -284,7 +284,7 @@ class QueryHandlers:
             self._compute(asked, found, step, _INTERNAL, reply)
         return None
 
-    def _measure(self, asked: Measure, request: _RequestId, reply: Reply) -> None:
+    def _measure(self, asked: ComputeStatistics, request: _RequestId, reply: Reply) -> None:
         found, step = self._tensor(asked)
         if (known := self._cached(asked, found)) is not None:
             reply(msgspec.structs.replace(known, step=step))
@@ -296,13 +296,18 @@ class QueryHandlers:
             reply(sampled)
         self._compute(asked, found, step, request, reply)
 
-    def _cached(self, asked: Measure, found: ChunkedTensor) -> Measured | None:
+    def _cached(self, asked: ComputeStatistics, found: ChunkedTensor) -> Statistics | None:
         refs, known = self._measured.get(_key(asked), ((), None))
         same = all(ref() is each for ref, each in zip(refs, found.values, strict=False))
         return known if same else None
 
     def _compute(
-        self, asked: Measure, found: ChunkedTensor, step: int, request: _RequestId, reply: Reply
+        self,
+        asked: ComputeStatistics,
+        found: ChunkedTensor,
+        step: int,
+        request: _RequestId,
+        reply: Reply,
     ) -> None:
         key = _key(asked)
 
@@ -317,7 +322,7 @@ class QueryHandlers:
 
     # -- NaN and infinities ---------------------------------------------------------------
 
-    def _find_bad(self, asked: FindBad, request: _RequestId, reply: Reply) -> None:
+    def _find_bad(self, asked: FindNonFinite, request: _RequestId, reply: Reply) -> None:
         array, _ = self._values.value(asked.pin)
         if array.dtype.hasobject:
             raise OpError("has no numbers", op=asked.pin, hint="Ask for its elements.")
@@ -327,13 +332,15 @@ class QueryHandlers:
             start = (_flat_index(asked.after, array.shape) + 1) % array.size
         steps = self._bad(asked, array, start)
         size = array.size + sum(each.size for _, each in self._values.upstream(asked.pin))
-        self._start((FindBad, request[0], asked.pin), request, reply, steps, asked.pin, total=size)
+        self._start(
+            (FindNonFinite, request[0], asked.pin), request, reply, steps, asked.pin, total=size
+        )
 
-    def _bad(self, asked: FindBad, array: Array, start: int) -> ChunkedWork[Message]:
+    def _bad(self, asked: FindNonFinite, array: Array, start: int) -> ChunkedWork[Message]:
         place = yield from next_bad(array, start)
         if place is None:
-            return FoundBad(asked.request, None)
-        found = FoundBad(asked.request, _cell(place, array.shape))
+            return FoundNonFinite(asked.request, None)
+        found = FoundNonFinite(asked.request, _cell(place, array.shape))
         for pin, each in self._values.upstream(asked.pin):
             first = yield from self._first(pin, each)
             if first is not None:
@@ -350,16 +357,16 @@ class QueryHandlers:
         return known
 
 
-def _key(asked: Measure) -> Any:
-    return Measure, asked.pin, asked.against, asked.comparison
+def _key(asked: ComputeStatistics) -> Any:
+    return ComputeStatistics, asked.pin, asked.against, asked.comparison
 
 
-def _blank(asked: Measure, found: ChunkedTensor, step: int) -> Measured:
+def _blank(asked: ComputeStatistics, found: ChunkedTensor, step: int) -> Statistics:
     dtype, shape = NAMES[found.first.dtype], list(found.first.shape)
-    return Measured(asked.request, asked.pin, dtype, shape, step)
+    return Statistics(asked.request, asked.pin, dtype, shape, step)
 
 
-def _index(asked: Look, array: Array) -> tuple[Any, ...]:
+def _index(asked: ReadSlice, array: Array) -> tuple[Any, ...]:
     if len(asked.index) > array.ndim:
         raise OpError(f"must have at most {array.ndim} places", op=asked.pin, got=asked.index)
     found: list[Any] = []
@@ -376,7 +383,7 @@ def _index(asked: Look, array: Array) -> tuple[Any, ...]:
     return (*found, ...)
 
 
-def _range(asked: Look) -> tuple[float, float]:
+def _range(asked: ReadSlice) -> tuple[float, float]:
     given = asked.shades or []
     if len(given) != 2 or not all(map(math.isfinite, given)) or given[0] > given[1]:
         raise OpError(
@@ -389,7 +396,7 @@ def _range(asked: Look) -> tuple[float, float]:
     return given[0], given[1]
 
 
-def _refuse_more_than(most: int, size: int, what: str, asked: Look) -> None:
+def _refuse_more_than(most: int, size: int, what: str, asked: ReadSlice) -> None:
     if size > most:
         hint = "Ask for fewer places, or for every second."
         raise OpError(f"must be at most {most} {what}", op=asked.pin, got=size, hint=hint)

@@ -34,14 +34,14 @@ from backblocks.studio.console import ConsoleCapture
 from backblocks.studio.last_values import LastValues
 from backblocks.studio.messages import (
     BlockStates,
-    Measured,
+    ConsoleOutput,
     Message,
     Monitored,
-    Printed,
     Problem,
-    Results,
     RunState,
     State,
+    Statistics,
+    Summaries,
     Summary,
 )
 from backblocks.studio.monitors import Monitors
@@ -383,8 +383,8 @@ class Worker:
                 )
             if series := self._monitors.take_rest() if over else self._monitors.take_new():
                 self._send_message(Monitored(command.page, series))
-            if texts := self._console.take_new():
-                self._send_message(Printed(command.page, texts))
+            if lines := self._console.take_new():
+                self._send_message(ConsoleOutput(command.page, lines))
 
     def _send_state(
         self,
@@ -432,14 +432,16 @@ class Worker:
             if (value := self._values.outputs.get(pin)) is not None
         }
         if found:
-            self._send_message(Results(plan.command.page, plan.command.revision, self._step, found))
+            self._send_message(
+                Summaries(plan.command.page, plan.command.revision, self._step, found)
+            )
 
     def _summary(self, pin: str, array: Array, step: int, plan: RunPlan) -> Summary:
         """The summary of an output; of a large one that of a sample, until the exact one is sent."""
 
-        def send(measured: Measured) -> None:
+        def send(measured: Statistics) -> None:
             found = {pin: summary(array, measured)}
-            self._send_message(Results(plan.command.page, plan.command.revision, step, found))
+            self._send_message(Summaries(plan.command.page, plan.command.revision, step, found))
 
         is_large = array.size > LARGE and not array.dtype.hasobject
         return summary(array, self._queries.statistics_of(pin, send) if is_large else None)

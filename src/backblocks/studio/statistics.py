@@ -24,7 +24,7 @@ from backblocks.studio.chunks import (
     normalized,
     ordered_ints,
 )
-from backblocks.studio.messages import Measured, Worst
+from backblocks.studio.messages import Mismatch, Statistics
 
 _BINS = 64
 _WORST = 10
@@ -52,8 +52,8 @@ def elements_read(tensor: ChunkedTensor) -> int:
 
 
 def compute_statistics(
-    tensor: ChunkedTensor, into: Measured, places: Array | None = None
-) -> ChunkedWork[Measured]:
+    tensor: ChunkedTensor, into: Statistics, places: Array | None = None
+) -> ChunkedWork[Statistics]:
     """Fills in the statistics. For a sample, `places` are the flat indices of its elements."""
     total = 0.0
     for cells in tensor.chunks():
@@ -89,7 +89,7 @@ def _finite(cells: Array) -> Array:
 
 
 def _spread(
-    tensor: ChunkedTensor, into: Measured, mean: float, low: float, high: float
+    tensor: ChunkedTensor, into: Statistics, mean: float, low: float, high: float
 ) -> ChunkedWork[None]:
     """The deviation from the mean, and the histogram."""
     counts = np.zeros(_BINS, np.int64)
@@ -163,7 +163,7 @@ def _of_key(key: int, dtype: np.dtype[Any], bits: int) -> float:
 # -- two values -----------------------------------------------------------------------------------
 
 
-def _compare(tensor: ChunkedTensor, into: Measured, places: Array | None) -> ChunkedWork[None]:
+def _compare(tensor: ChunkedTensor, into: Statistics, places: Array | None) -> ChunkedWork[None]:
     """The number of mismatches, and the largest; a NaN in one of two is larger than all."""
     into.mismatches = 0
     worst: list[tuple[float, int]] = []
@@ -184,10 +184,10 @@ def _compare(tensor: ChunkedTensor, into: Measured, places: Array | None) -> Chu
     into.worst = [_worst(tensor, -negative, into.shape, places) for _, negative in worst]
 
 
-def _worst(tensor: ChunkedTensor, place: int, shape: list[int], places: Array | None) -> Worst:
+def _worst(tensor: ChunkedTensor, place: int, shape: list[int], places: Array | None) -> Mismatch:
     first, second = next(tensor.pairs(place))
     own = place if places is None else int(places[place])
-    return Worst(
+    return Mismatch(
         [int(i) for i in np.unravel_index(own, shape)],
         element_texts(first, 0, 1)[0],
         element_texts(second, 0, 1)[0],

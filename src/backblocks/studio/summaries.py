@@ -12,7 +12,7 @@ import numpy as np
 from backblocks.dtypes import NAMES, is_float
 from backblocks.ops._inputs import Array
 from backblocks.studio.chunks import LARGE, ChunkedTensor, as_real, element_texts
-from backblocks.studio.messages import Measured, Summary
+from backblocks.studio.messages import Statistics, Summary
 from backblocks.studio.statistics import compute_statistics, run_to_end
 
 _SIDE = 32
@@ -21,7 +21,7 @@ _FIRST_ELEMENTS = 12
 """Elements that a summary writes out."""
 
 
-def summary(array: Array, measured: Measured | None = None) -> Summary:
+def summary(array: Array, measured: Statistics | None = None) -> Summary:
     """The summary of an output: of a large one, that of a sample until all of it was `measured`."""
     shown = Summary(NAMES[array.dtype], list(array.shape), short_text(array))
     if array.dtype.hasobject or not array.size:
@@ -36,14 +36,14 @@ def summary(array: Array, measured: Measured | None = None) -> Summary:
     return shown
 
 
-def _sampled(array: Array) -> Measured:
+def _sampled(array: Array) -> Statistics:
     some, _ = ChunkedTensor(array).sample()
     return run_to_end(
-        compute_statistics(some, Measured(0, "", NAMES[array.dtype], list(array.shape), 0))
+        compute_statistics(some, Statistics(0, "", NAMES[array.dtype], list(array.shape), 0))
     )
 
 
-def _copy(measured: Measured, shown: Summary) -> None:
+def _copy(measured: Statistics, shown: Summary) -> None:
     for name in ("low", "high", "mean", "deviation", "zeros", "nans", "infinities"):
         setattr(shown, name, getattr(measured, name))
 

@@ -35,7 +35,7 @@ function asked(
     outputs: [name],
     ways: [...ways],
   } as const;
-  const made = explainedBlock({ ...explained, outputs: [name], ways: [...ways] });
+  const made = explainedBlock({ ...explained, outputs: [name], access_maps: [...ways] });
   const readCell: ReadCell = (tensor, place) => held[tensor]?.[place];
   const place = ravelIndex(cell, shapes[name] as number[]);
   const derivations = derive(made.nests, name, place, readCell);

@@ -1,6 +1,6 @@
 /** Rules that tell whether a declared difference from TensorFlow's kernel affects one output cell. */
 
-import type { Way } from "../net/generated.ts";
+import type { AccessMap } from "../net/generated.ts";
 import { type Derivation, windowValues } from "./contributions.ts";
 import type { Json } from "./document.ts";
 import type { ExplainedBlock } from "./highlights.ts";
@@ -99,7 +99,7 @@ function laterNaN(here: CellContext): boolean {
 function meetsPadding({ row, name, place, derivations, readCell }: CellContext): boolean {
   return derivations.some(({ nest }) =>
     nest.of.some((outside) => {
-      const way = row.explained.ways[row.nests.indexOf(nest)] as Way;
+      const way = row.explained.access_maps[row.nests.indexOf(nest)] as AccessMap;
       const others = Object.fromEntries(Object.entries(way.cells).filter(([tensor]) => tensor !== outside));
       if (!others[name]) return false;
       const unbounded = new LoopNest({ ...way, cells: others }, row.shapes);
@@ -118,7 +118,7 @@ function meetsPadding({ row, name, place, derivations, readCell }: CellContext):
 function hasGapsBetweenWindows({ row, setting }: CellContext): boolean {
   return (
     setting("padding") === "SAME" &&
-    row.explained.ways.some((way) =>
+    row.explained.access_maps.some((way) =>
       Object.values(way.cells).some(({ at }) =>
         at.some(({ steps = {} }) => {
           const moves = Object.entries(steps).sort(([, a], [, b]) => b - a);
@@ -178,7 +178,8 @@ const RULES: Readonly<Record<string, (here: CellContext) => boolean>> = {
   layout: ({ setting }) =>
     setting("padding") === "EXPLICIT" || String(setting("data_format") ?? "")[1] === "C",
   dilated: ({ row, setting }) =>
-    hasEntryAboveOne(setting("dilations")) || row.explained.ways.some(({ loops }) => (loops.g ?? 1) > 1),
+    hasEntryAboveOne(setting("dilations")) ||
+    row.explained.access_maps.some(({ loops }) => (loops.g ?? 1) > 1),
 };
 
 /** The names of all rules. */

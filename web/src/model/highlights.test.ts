@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Explained, Way } from "../net/generated.ts";
+import type { AccessMap, Explained } from "../net/generated.ts";
 import { ops } from "../testing/fixtures.ts";
 import { pooling, poolingGradient, type Sliding } from "../testing/window-ops.ts";
 import {
@@ -20,7 +20,7 @@ function explained(
   outputs: string[],
   forward = "",
 ): Explained {
-  const named = (way: Way): Way => ({
+  const named = (way: AccessMap): AccessMap => ({
     ...way,
     of: way.of.map((each) => pins[each]?.[0] ?? each),
     cells: Object.fromEntries(
@@ -39,7 +39,7 @@ function explained(
     step: 1,
     tensors: Object.fromEntries(tensors),
     outputs,
-    ways: ways.map(named),
+    access_maps: ways.map(named),
     forward,
   };
 }

@@ -29,7 +29,7 @@ export function explainedBlock(explained: Explained): ExplainedBlock {
     Object.fromEntries(Object.entries(explained.tensors).map(([name, tensor]) => [name, what(tensor)]));
   const shapes = of((tensor) => tensor.shape);
   const types = of((tensor) => tensor.dtype);
-  return { explained, shapes, nests: explained.ways.map((way) => new LoopNest(way, shapes, types)) };
+  return { explained, shapes, nests: explained.access_maps.map((way) => new LoopNest(way, shapes, types)) };
 }
 
 /** Reads tensors by the names that a block gives them. */

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { Way } from "../net/generated.ts";
+import type { AccessMap } from "../net/generated.ts";
 import { derive, totalOf } from "./contributions.ts";
 import { ravelIndex, unravelIndex } from "./indexing.ts";
 import { LoopNest } from "./loop-nest.ts";
@@ -14,7 +14,7 @@ interface Call {
   outputs: string[];
   /** Row-major; what JSON has no number for is text. */
   held: Record<string, (number | string)[]>;
-  ways: Way[];
+  ways: AccessMap[];
   linked: [pin: string, cell: number[], cells: Record<string, number[][]>][];
   values: [pin: string, cell: number[], value: number | string | null][];
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Coordinate, Way } from "../net/generated.ts";
+import type { AccessMap, Coordinate } from "../net/generated.ts";
 import { convolution, pooling, poolingGradient, type Sample, type Sliding } from "../testing/window-ops.ts";
 import { elementCount, ravelIndex, unravelIndex } from "./indexing.ts";
 import { LoopNest, type ReadCell, type Shapes } from "./loop-nest.ts";
@@ -12,7 +12,7 @@ function sizeOf(shape: readonly number[]): number {
 }
 
 /** Every point of a way by walking all of its loops: for each tensor the place of its cell, or of its holders' cells. */
-function everyPoint(way: Way, shapes: Shapes, readCell: ReadCell): Map<string, number[]>[] {
+function everyPoint(way: AccessMap, shapes: Shapes, readCell: ReadCell): Map<string, number[]>[] {
   const found: Map<string, number[]>[] = [];
   const sizes = Object.values(way.loops);
   for (let number = 0; number < sizeOf(sizes); number++) {
@@ -29,7 +29,7 @@ function stands({ offset = 0, steps = {} }: Coordinate, now: Record<string, numb
 }
 
 function pointAt(
-  way: Way,
+  way: AccessMap,
   shapes: Shapes,
   readCell: ReadCell,
   now: Record<string, number>,
@@ -181,7 +181,7 @@ describe("the cells that belong together are those of a walk over all points", {
     });
     fc.assert(
       fc.property(hold, ({ shape, held, table }) => {
-        const way: Way = {
+        const way: AccessMap = {
           rule: "copy",
           of: ["params"],
           loops: { i: 4, j: shape[1] },
@@ -205,7 +205,7 @@ describe("the cells that belong together are those of a walk over all points", {
   });
 
   test("of a tensor that is looked at with other sizes", () => {
-    const way: Way = {
+    const way: AccessMap = {
       rule: "copy",
       of: ["x"],
       loops: { i: 12 },

@@ -10,7 +10,7 @@
  * A cell is its row-major offset, which survives a reshape.
  */
 
-import type { Coordinate, Way } from "../net/generated.ts";
+import type { AccessMap, Coordinate } from "../net/generated.ts";
 import {
   type Constraint,
   combinationCount,
@@ -88,7 +88,7 @@ export class LoopNest {
   private readonly groups = new Map<Access, readonly (readonly number[])[]>();
 
   constructor(
-    way: Way,
+    way: AccessMap,
     private readonly shapes: Shapes,
     private readonly types: Dtypes = {},
   ) {
@@ -359,7 +359,7 @@ function addIndirect(
 }
 
 function accessOf(
-  way: Way,
+  way: AccessMap,
   shapes: Shapes,
   tensor: string,
   at: readonly Coordinate[],

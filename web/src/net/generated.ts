@@ -23,11 +23,11 @@ export type NoSlope =
 export type State = "idle" | "starting" | "running" | "paused";
 
 /**
- * Puts `value` at `path` of the document; takes away what is there if there is no value.
+ * Sets `value` at `path` of the document; removes what is there if there is no value.
  *
- * A path is keys of objects and places in lists. At a key that an object has, the value takes the place
- * of the old one; a new key comes before the key `before`, or last. In a list a value is always a new
- * item, which comes at its place and moves those behind it.
+ * A path has keys of objects and indices of lists. At a key that an object has, the value replaces the old
+ * one; a new key comes before the key `before`, or last. In a list a value is always inserted, at its index
+ * and before the items from there on.
  */
 export interface Edit {
   readonly path: readonly (string | number)[];
@@ -77,7 +77,7 @@ export interface Save {
   readonly overwrite?: boolean;
 }
 
-/** Makes the document what the file holds, or a version of it: by edits, so that it can be undone. */
+/** Reverts the document to the file, or to a version of it, by edits that can be undone. */
 export interface Revert {
   readonly kind: "revert";
   readonly page: number;
@@ -89,7 +89,7 @@ export interface ListVersions {
   readonly page: number;
 }
 
-/** Asks for the pages and arrays below the folder. */
+/** Lists the pages and arrays of the workspace; `Files` answers. */
 export interface ListFiles {
   readonly kind: "list files";
 }
@@ -97,8 +97,8 @@ export interface ListFiles {
 /**
  * Runs the page: once, so many steps, until its condition holds, or freely until told to stop.
  *
- * `to` are outputs or blocks that are wanted; what the page says if there are none. Blocks that touch
- * files only run with `allow_files`.
+ * `to` are outputs to fetch and blocks to run; without them the page's run settings hold. Blocks that read
+ * or write files only run with `allow_files`.
  */
 export interface Run {
   readonly kind: "run";
@@ -109,29 +109,30 @@ export interface Run {
   readonly allow_files?: boolean;
 }
 
-/** Directs what runs. `reset` lets variables and steps start again. */
+/** Controls a run. `reset` resets variables and the count of steps. */
 export interface Control {
   readonly kind: "control";
   readonly page: number;
   readonly what: "pause" | "go on" | "step" | "stop" | "reset";
 }
 
-/** The outputs whose pictures this tab shows now, in place of those before. */
-export interface Watch {
-  readonly kind: "watch";
+/** Subscribes the tab to the summaries of these outputs, in place of those before. */
+export interface Subscribe {
+  readonly kind: "subscribe";
   readonly page: number;
   readonly pins: readonly string[];
 }
 
 /**
- * Asks for a part of the last value of an output, which comes as a binary frame.
+ * Reads a slice of the last value of an output, which comes as a binary frame.
  *
- * `index` has for each axis a place or [first, behind the last, step]; axes it leaves out are whole.
- * With `shades` [low, high] it comes as one byte a cell: 0 NaN, 1 minus infinity, 2 infinity, 3 zero,
- * 4 below low, 5 above high, 6 to 255 from low to high. With `against` it is compared with that output.
+ * `index` has for each axis an index or [start, stop, step]; axes it leaves out are whole. With `shades`
+ * [low, high] the slice is quantised to a byte for each element: 0 NaN, 1 minus infinity, 2 infinity,
+ * 3 zero, 4 below low, 5 above high, 6 to 255 from low to high. With `against` it is the comparison with
+ * that output.
  */
-export interface Look {
-  readonly kind: "look";
+export interface ReadSlice {
+  readonly kind: "read slice";
   readonly page: number;
   readonly request: number;
   readonly pin: string;
@@ -141,9 +142,9 @@ export interface Look {
   readonly comparison?: Comparison;
 }
 
-/** Asks what an output holds, or how it compares with another one; `Measured` answers. */
-export interface Measure {
-  readonly kind: "measure";
+/** Computes statistics of an output, or of its comparison with another one; `Statistics` answers. */
+export interface ComputeStatistics {
+  readonly kind: "compute statistics";
   readonly page: number;
   readonly request: number;
   readonly pin: string;
@@ -152,18 +153,18 @@ export interface Measure {
 }
 
 /**
- * Asks for the next NaN or infinity of an output in row-major order, after the cell `after` if there
- * is one, beginning again from the first at the end; `FoundBad` answers.
+ * Finds the next NaN or infinity of an output in row-major order, after the cell `after` if there is one,
+ * wrapping around at the end; `FoundNonFinite` answers.
  */
-export interface FindBad {
-  readonly kind: "find bad";
+export interface FindNonFinite {
+  readonly kind: "find non-finite";
   readonly page: number;
   readonly request: number;
   readonly pin: string;
   readonly after?: readonly number[] | null;
 }
 
-/** Asks which cells of a block's tensors belong together; `Explained` answers. */
+/** Asks which cells of a block's tensors belong together, its access maps; `Explained` answers. */
 export interface Explain {
   readonly kind: "explain";
   readonly page: number;
@@ -171,29 +172,29 @@ export interface Explain {
   readonly block: string;
 }
 
-/** Asks how one cell of what a gradient block gives compares with a finite difference. */
-export interface CheckCell {
-  readonly kind: "check cell";
+/** Compares one cell of a gradient block's output with a finite difference; `GradientChecked` answers. */
+export interface CheckGradient {
+  readonly kind: "check gradient";
   readonly page: number;
   readonly request: number;
   readonly block: string;
   readonly cell: readonly number[];
 }
 
-/** The tab no longer wants to know what it asked: the question is refused if it was not answered yet. */
-export interface Leave {
-  readonly kind: "leave";
+/** Cancels a request of this tab, which is then refused unless it was answered. */
+export interface Cancel {
+  readonly kind: "cancel";
   readonly page: number;
   readonly request: number;
 }
 
 /**
- * Asks for elements `first` to `first + count` of an output as texts, in row-major order.
+ * Reads elements `first` to `first + count` of an output as texts, in row-major order.
  *
- * With `python` the texts are as Python writes the elements, which of strings tells every byte.
+ * With `python` the texts are Python's repr of the elements, which has every byte of strings.
  */
-export interface Elements {
-  readonly kind: "elements";
+export interface ReadElements {
+  readonly kind: "read elements";
   readonly page: number;
   readonly request: number;
   readonly pin: string;
@@ -202,7 +203,7 @@ export interface Elements {
   readonly python?: boolean;
 }
 
-/** Asks for the page as a script, or as a text that can leave its folder: with its arrays inside. */
+/** Exports the page as a script, or as a page with its arrays inline; `Exported` answers. */
 export interface Export {
   readonly kind: "export";
   readonly page: number;
@@ -215,11 +216,11 @@ export interface Lesson {
   readonly name: string;
   readonly title: string;
   readonly about: string;
-  /** The page itself, of which the gallery draws a small picture. */
+  /** The page, of which the gallery draws a small picture. */
   readonly document: PageDocument;
 }
 
-/** A page that has no file, but a journal. */
+/** A page without a file that has a journal. */
 export interface Unsaved {
   readonly name: string;
   readonly title: string;
@@ -267,7 +268,7 @@ export interface Draft {
   readonly damage?: Damage | null;
 }
 
-/** What of a journal is not in the document, because the disk did not give back what was written. */
+/** What was lost of a journal that the disk has damaged. */
 export interface Damage {
   /** Lines whose checksum is wrong, each a change. */
   readonly lines: number;
@@ -344,7 +345,7 @@ export interface Spec {
   readonly shape?: readonly (number | string)[] | null;
 }
 
-/** What is wrong, where, and what to do, in the words of the library. */
+/** An error of the library: what is wrong, where, and what to do. */
 export interface Problem {
   readonly text: string;
   readonly block?: string;
@@ -358,7 +359,7 @@ export interface Problem {
   readonly detail?: string;
 }
 
-/** What the document of this revision gives: the types on its wires, and all that is wrong. */
+/** The result of a check of this revision: the types on its wires, and all that is wrong. */
 export interface Checked {
   readonly kind: "checked";
   readonly page: number;
@@ -409,7 +410,7 @@ export interface BlockStates {
   readonly progress?: number;
 }
 
-/** What one output holds now. */
+/** The summary of an output's last value. */
 export interface Summary {
   readonly dtype: string;
   readonly shape: readonly number[];
@@ -427,16 +428,16 @@ export interface Summary {
   readonly picture_shape?: readonly number[];
 }
 
-/** Summaries of watched outputs after a step. */
-export interface Results {
-  readonly kind: "results";
+/** Summaries of subscribed outputs after a step. */
+export interface Summaries {
+  readonly kind: "summaries";
   readonly page: number;
   readonly revision: number;
   readonly step: number;
   readonly pins: Readonly<Record<string, Summary>>;
 }
 
-/** What one curve of a trend, or one number, is of. */
+/** The output and element of one curve of a trend, or of one number. */
 export interface Curve {
   /** Which of the monitor's `shows`. */
   readonly shown: number;
@@ -446,7 +447,7 @@ export interface Curve {
   readonly mean_of?: number;
 }
 
-/** What a monitor got to show: the newest values of each of its `shows`, in order. */
+/** The data of a monitor: the newest values of each of its `shows`, in order. */
 export interface Series {
   readonly steps?: readonly number[];
   /** For a number or a trend: one for each element that is shown. */
@@ -466,21 +467,21 @@ export interface Monitored {
   readonly kind: "monitored";
   readonly page: number;
   readonly monitors: Readonly<Record<string, Series>>;
-  /** What was shown before is over: variables were reset. */
+  /** Whether it replaces all earlier data: variables were reset. */
   readonly fresh?: boolean;
 }
 
-/** What a block wrote to the terminal. */
+/** A text that a block printed. */
 export interface LogLine {
   readonly block: string;
   readonly text: string;
 }
 
-/** What blocks such as Print wrote since the last such message, in order. */
-export interface Printed {
-  readonly kind: "printed";
+/** Log lines of blocks such as Print since the last such message, in order. */
+export interface ConsoleOutput {
+  readonly kind: "console output";
   readonly page: number;
-  readonly texts: readonly LogLine[];
+  readonly lines: readonly LogLine[];
 }
 
 /** The header of a binary frame. */
@@ -492,9 +493,9 @@ export interface Slice {
   readonly step: number;
 }
 
-/** Elements of a value as texts, answering `Elements`. */
-export interface Listed {
-  readonly kind: "listed";
+/** Elements of a value as texts, answering `ReadElements`. */
+export interface ElementTexts {
+  readonly kind: "element texts";
   readonly request: number;
   readonly pin: string;
   readonly dtype: string;
@@ -503,17 +504,17 @@ export interface Listed {
   readonly texts: readonly string[];
 }
 
-/** A cell where two outputs differ most: its place, and what each holds there, as text. */
-export interface Worst {
+/** A cell where two outputs differ most: its index, and the elements of both as text. */
+export interface Mismatch {
   readonly cell: readonly number[];
   readonly first: string;
   readonly second: string;
   readonly difference: string;
 }
 
-/** What an output holds, or what the comparison of two gives. NaN and infinities are counted apart. */
-export interface Measured {
-  readonly kind: "measured";
+/** Statistics of an output, or of the comparison of two. NaN and infinities are only counted. */
+export interface Statistics {
+  readonly kind: "statistics";
   readonly request: number;
   readonly pin: string;
   readonly dtype: string;
@@ -524,30 +525,30 @@ export interface Measured {
   readonly mean?: number | null;
   readonly deviation?: number | null;
   readonly first_percent?: number | null;
-  /** Between these two lie 98 of 100 cells. */
+  /** The 1st and the 99th percentile. */
   readonly last_percent?: number | null;
   readonly zeros?: number;
   readonly nans?: number;
   readonly infinities?: number;
-  /** Of cells in 64 equal ranges from low to high. */
+  /** A histogram of 64 bins from low to high. */
   readonly counts?: readonly number[];
-  /** Of a part of the cells, spread evenly: the exact answer follows with the same `request`. */
+  /** Whether they are those of a sample: the exact ones follow with the same `request`. */
   readonly sampled?: boolean;
-  /** Cells that differ, of two outputs. */
+  /** How many elements of two outputs differ. */
   readonly mismatches?: number | null;
-  readonly worst?: readonly Worst[];
+  readonly worst?: readonly Mismatch[];
 }
 
-/** How much of what takes long is done, from 0 to 1; told every half second until the answer comes. */
+/** The progress of a request that takes long, from 0 to 1; sent every half second until its answer. */
 export interface Progress {
   readonly kind: "progress";
   readonly request: number;
   readonly part: number;
 }
 
-/** The next NaN or infinity, and the output that had one first in the order of computing. */
-export interface FoundBad {
-  readonly kind: "found bad";
+/** The next NaN or infinity, and the first output upstream that has one. */
+export interface FoundNonFinite {
+  readonly kind: "found non-finite";
   readonly request: number;
   readonly cell: readonly number[] | null;
   readonly first_pin?: string;
@@ -579,10 +580,10 @@ export interface Factor {
 }
 
 /**
- * Loops, and the cell of each tensor at each of their points. A point whose cell lies outside of a
- * tensor is none. All cells of one point belong together.
+ * A loop nest, and the cell of each tensor at each of its points. A point whose cell lies outside of a
+ * tensor is skipped. All cells of one point belong together.
  */
-export interface Way {
+export interface AccessMap {
   /** How the output comes from the points that lead to its cell (see backblocks.ops._access_maps). */
   readonly rule: string;
   /** The tensors that the rule takes, in its order. */
@@ -609,7 +610,7 @@ export interface Way {
   readonly cut?: boolean;
 }
 
-/** A tensor of a block: the name by which `Look` and `Measure` take it, and what it is. */
+/** A tensor of a block: the pin by which queries take it, its type and its shape. */
 export interface Tensor {
   readonly pin: string;
   readonly dtype: string;
@@ -627,16 +628,16 @@ export interface Explained {
   /** Inputs in their order, then outputs. */
   readonly tensors: Readonly<Record<string, Tensor>>;
   readonly outputs: readonly string[];
-  readonly ways: readonly Way[];
+  readonly access_maps: readonly AccessMap[];
   /** The block of this page whose gradient this block is. */
   readonly forward?: string;
-  /** Whether its op says which cells belong together; if so and without ways, none do. */
-  readonly told?: boolean;
+  /** Whether its op declares access maps; if it does and has none here, no cells belong together. */
+  readonly declared?: boolean;
 }
 
 /** A gradient at a cell beside the slope that a finite difference gives there, all numbers as text. */
-export interface CellChecked {
-  readonly kind: "cell checked";
+export interface GradientChecked {
+  readonly kind: "gradient checked";
   readonly request: number;
   readonly given: string;
   readonly slope?: string;
@@ -685,15 +686,15 @@ export type Command =
   | ListFiles
   | Run
   | Control
-  | Watch
+  | Subscribe
   | Export
-  | Look
-  | Elements
-  | Measure
-  | FindBad
+  | ReadSlice
+  | ReadElements
+  | ComputeStatistics
+  | FindNonFinite
   | Explain
-  | CheckCell
-  | Leave;
+  | CheckGradient
+  | Cancel;
 
 export type Message =
   | Welcome
@@ -707,14 +708,14 @@ export type Message =
   | Checked
   | RunState
   | BlockStates
-  | Results
+  | Summaries
   | Monitored
-  | Printed
-  | Listed
-  | Measured
+  | ConsoleOutput
+  | ElementTexts
+  | Statistics
   | Progress
-  | FoundBad
+  | FoundNonFinite
   | Explained
-  | CellChecked
+  | GradientChecked
   | Exported
   | Refused;

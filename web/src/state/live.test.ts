@@ -16,7 +16,7 @@ test("who shows a block is called when its state or one of its values changes, a
     blocks: [{ block: "a", state: "done", seconds: 0.1 }],
   });
   live.applyResults({
-    kind: "results",
+    kind: "summaries",
     page: 1,
     revision: 1,
     step: 1,
@@ -38,7 +38,7 @@ test("who shows a block is called when its state or one of its values changes, a
 test("a value is stale after a change until a run of that change gives it anew", () => {
   const live = new LivePage();
   const results = (revision: number): void =>
-    live.applyResults({ kind: "results", page: 1, revision, step: 1, pins: { "a:x": summary } });
+    live.applyResults({ kind: "summaries", page: 1, revision, step: 1, pins: { "a:x": summary } });
   results(3);
   live.changed(["a"], 4, true);
   expect(live.isStale("a:x")).toBe(true);
@@ -76,7 +76,7 @@ test("trends go on where they were, and begin anew when they are fresh or go bac
 test("a run that begins forgets the states of the last one and keeps values", () => {
   const live = new LivePage();
   live.applyStates({ kind: "block states", page: 1, revision: 1, blocks: [{ block: "a", state: "failed" }] });
-  live.applyResults({ kind: "results", page: 1, revision: 1, step: 1, pins: { "a:x": summary } });
+  live.applyResults({ kind: "summaries", page: 1, revision: 1, step: 1, pins: { "a:x": summary } });
   live.startRun({ kind: "run", page: 1 });
   expect(live.blockState("a")).toBeUndefined();
   expect(live.summary("a:x")).toBeDefined();
@@ -86,8 +86,8 @@ test("what is printed is kept line by line, and told to its block, until the nex
   const live = new LivePage();
   let told = 0;
   live.onBlock("p", () => told++);
-  live.applyConsole({ kind: "printed", page: 1, texts: [{ block: "p", text: "one\n" }] });
-  live.applyConsole({ kind: "printed", page: 1, texts: [{ block: "p", text: "two\n" }] });
+  live.applyConsole({ kind: "console output", page: 1, lines: [{ block: "p", text: "one\n" }] });
+  live.applyConsole({ kind: "console output", page: 1, lines: [{ block: "p", text: "two\n" }] });
   expect(live.consoleLines.map(({ text }) => text)).toEqual(["one", "two"]);
   expect(told).toBe(2);
   live.startRun({ kind: "run", page: 1 });

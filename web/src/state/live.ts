@@ -7,12 +7,12 @@ import type { Viewport } from "../model/viewport.ts";
 import type {
   BlockState,
   BlockStates,
+  ConsoleOutput,
+  LogLine,
   Monitored,
-  Printed,
-  Results,
   Run,
-  Said,
   Series,
+  Summaries,
   Summary,
 } from "../net/generated.ts";
 
@@ -31,7 +31,7 @@ export interface LastValue extends Summary {
 
 export class LivePage {
   /** Console lines of this run, a new array after each message. */
-  consoleLines: readonly Said[] = [];
+  consoleLines: readonly LogLine[] = [];
   /** The progress of the running block, from 0 to 1. */
   progress = 0;
   /** The last run that was asked for; undefined before the first. */
@@ -127,7 +127,7 @@ export class LivePage {
     this.notify(message.blocks.map((state) => `block/${state.block}`));
   }
 
-  applyResults({ pins, revision, step }: Results): void {
+  applyResults({ pins, revision, step }: Summaries): void {
     const blocks = new Set<string>();
     for (const [pin, summary] of Object.entries(pins)) {
       this.summaries.set(pin, { ...summary, revision, step });
@@ -143,7 +143,7 @@ export class LivePage {
     this.notify(Object.keys(monitors).map((name) => `monitor/${name}`));
   }
 
-  applyConsole({ texts }: Printed): void {
+  applyConsole({ lines: texts }: ConsoleOutput): void {
     const lines = texts.map(({ block, text }) => ({ block, text: text.replace(/\n$/, "") }));
     this.consoleLines = [...this.consoleLines, ...lines].slice(-MAX_LINES);
     this.notify(["console", ...new Set(texts.map(({ block }) => `block/${block}`))]);

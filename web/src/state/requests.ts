@@ -2,16 +2,16 @@
 
 import type { Frame } from "../net/frames.ts";
 import type {
-  CellChecked,
   Command,
+  ComputeStatistics,
+  ElementTexts,
   Explained,
   Export,
   Exported,
-  FoundBad,
-  Listed,
-  Look,
-  Measure,
-  Measured,
+  FoundNonFinite,
+  GradientChecked,
+  ReadSlice,
+  Statistics,
 } from "../net/generated.ts";
 
 export interface RequestOptions<Answer> {
@@ -52,7 +52,7 @@ export class Requests {
     return new Promise<Answer>((resolve, reject) => {
       this.pending.set(request, { resolve, reject, ...options } as PendingRequest);
       signal?.addEventListener("abort", () => {
-        if (this.pending.has(request)) this.send({ kind: "leave", page, request });
+        if (this.pending.has(request)) this.send({ kind: "cancel", page, request });
       });
       if (!this.send(command(request))) this.reject(request, this.noConnection());
     });
@@ -73,7 +73,7 @@ export class Requests {
     for (const request of [...this.pending.keys()]) this.reject(request, why);
   }
 
-  measured(message: Measured): void {
+  measured(message: Statistics): void {
     if (message.sampled) this.pending.get(message.request)?.onEstimate?.(message);
     else this.resolve(message.request, message);
   }
@@ -87,19 +87,22 @@ export class Requests {
     page: number,
     pin: string,
     index: (number | number[])[] = [],
-    how: Pick<Look, "shades" | "against" | "comparison"> = {},
+    how: Pick<ReadSlice, "shades" | "against" | "comparison"> = {},
   ): Promise<Frame> {
-    return this.ask((request) => ({ kind: "look", page, request, pin, index, ...how }));
+    return this.ask((request) => ({ kind: "read slice", page, request, pin, index, ...how }));
   }
 
   /** Statistics of a tensor, or of its difference from another. */
   statistics(
     page: number,
     pin: string,
-    how: Pick<Measure, "against" | "comparison"> = {},
-    options: RequestOptions<Measured> = {},
-  ): Promise<Measured> {
-    return this.ask((request) => ({ kind: "measure", page, request, pin, ...how }), { page, ...options });
+    how: Pick<ComputeStatistics, "against" | "comparison"> = {},
+    options: RequestOptions<Statistics> = {},
+  ): Promise<Statistics> {
+    return this.ask((request) => ({ kind: "compute statistics", page, request, pin, ...how }), {
+      page,
+      ...options,
+    });
   }
 
   /** The next NaN or infinity after a cell, or the first. */
@@ -107,23 +110,32 @@ export class Requests {
     page: number,
     pin: string,
     after: readonly number[] | null,
-    options: RequestOptions<FoundBad> = {},
-  ): Promise<FoundBad> {
+    options: RequestOptions<FoundNonFinite> = {},
+  ): Promise<FoundNonFinite> {
     const from = after && { after };
-    return this.ask((request) => ({ kind: "find bad", page, request, pin, ...from }), { page, ...options });
+    return this.ask((request) => ({ kind: "find non-finite", page, request, pin, ...from }), {
+      page,
+      ...options,
+    });
   }
 
   explain(page: number, block: string): Promise<Explained> {
     return this.ask((request) => ({ kind: "explain", page, request, block }));
   }
 
-  checkCell(page: number, block: string, cell: readonly number[]): Promise<CellChecked> {
-    return this.ask((request) => ({ kind: "check cell", page, request, block, cell }));
+  checkCell(page: number, block: string, cell: readonly number[]): Promise<GradientChecked> {
+    return this.ask((request) => ({ kind: "check gradient", page, request, block, cell }));
   }
 
   /** Elements as text; with `python` as Python literals. */
-  elementTexts(page: number, pin: string, first: number, count: number, python = false): Promise<Listed> {
-    return this.ask((request) => ({ kind: "elements", page, request, pin, first, count, python }));
+  elementTexts(
+    page: number,
+    pin: string,
+    first: number,
+    count: number,
+    python = false,
+  ): Promise<ElementTexts> {
+    return this.ask((request) => ({ kind: "read elements", page, request, pin, first, count, python }));
   }
 
   async exportScript(page: number, to: Export["to"]): Promise<string> {

@@ -201,7 +201,7 @@ describe("after the connection was lost", () => {
       [9, 1],
       [9, 2],
     ]);
-    expect(sent("watch")).toEqual([{ kind: "watch", page: 9, pins: ["loss:output"] }]);
+    expect(sent("subscribe")).toEqual([{ kind: "subscribe", page: 9, pins: ["loss:output"] }]);
     studio.undo(9);
     studio.undo(9);
     expect(now(9).document).toEqual(linePage);
@@ -345,7 +345,7 @@ describe("running", () => {
   function ran(seconds: number): void {
     studio.run(1);
     say({
-      kind: "results",
+      kind: "summaries",
       page: 1,
       revision: 3,
       step: 1,
@@ -470,7 +470,7 @@ test("what is asked for is answered by its number", async () => {
   say({ kind: "exported", request: sent("export")[0]?.request ?? 0, text: "import backblocks" });
   expect(await text).toBe("import backblocks");
   const refused = studio.requests.elementTexts(1, "x:output", 0, 10);
-  say({ kind: "refused", text: "It has not run yet.", request: sent("elements")[0]?.request ?? 0 });
+  say({ kind: "refused", text: "It has not run yet.", request: sent("read elements")[0]?.request ?? 0 });
   await expect(refused).rejects.toThrow("not run yet");
 });
 
@@ -478,9 +478,9 @@ test("a large value is measured twice: early from a part of it, then exactly", a
   await open();
   const early = vi.fn();
   const measuring = studio.requests.statistics(1, "a:output", {}, { onEstimate: early });
-  const request = sent("measure").at(-1)?.request ?? 0;
+  const request = sent("compute statistics").at(-1)?.request ?? 0;
   const measured = {
-    kind: "measured" as const,
+    kind: "statistics" as const,
     request,
     pin: "a:output",
     dtype: "float32",
@@ -493,7 +493,7 @@ test("a large value is measured twice: early from a part of it, then exactly", a
   await expect(measuring).resolves.toMatchObject({ high: 3 });
 });
 
-test("a question that takes long says how far it is, and can be left", async () => {
+test("a question that takes long says how far it is, and can be cancelled", async () => {
   await open();
   const progress = vi.fn();
   const leaving = new AbortController();
@@ -501,11 +501,11 @@ test("a question that takes long says how far it is, and can be left", async () 
     onProgress: progress,
     signal: leaving.signal,
   });
-  const request = sent("find bad").at(-1)?.request ?? 0;
+  const request = sent("find non-finite").at(-1)?.request ?? 0;
   say({ kind: "progress", request, part: 0.5 });
   expect(progress).toHaveBeenCalledWith(0.5);
   leaving.abort();
-  expect(sent("leave")).toEqual([{ kind: "leave", page: 1, request }]);
+  expect(sent("cancel")).toEqual([{ kind: "cancel", page: 1, request }]);
   say({ kind: "refused", text: "The request was cancelled.", request });
-  await expect(finding).rejects.toThrow("left");
+  await expect(finding).rejects.toThrow("cancelled");
 });

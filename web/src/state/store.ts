@@ -268,7 +268,7 @@ export class Studio {
   /** Subscribes to the thumbnails of outputs. */
   watch(page: number, pins: readonly string[]): void {
     live(page).watchedPins = pins;
-    if (page > 0) this.send({ kind: "watch", page, pins });
+    if (page > 0) this.send({ kind: "subscribe", page, pins });
   }
 
   // -- messages of the server -----------------------------------------------------------------
@@ -302,15 +302,15 @@ export class Studio {
     checked: (message) => this.checked(message),
     "run state": (message) => this.handleRunState(this.localized(message)),
     "block states": (message) => live(message.page).applyStates(message),
-    results: (message) => live(message.page).applyResults(message),
+    summaries: (message) => live(message.page).applyResults(message),
     monitored: (message) => live(message.page).applyMonitored(message),
-    printed: (message) => live(message.page).applyConsole(message),
-    listed: (message) => this.requests.resolve(message.request, message),
-    measured: (message) => this.requests.measured(message),
+    "console output": (message) => live(message.page).applyConsole(message),
+    "element texts": (message) => this.requests.resolve(message.request, message),
+    statistics: (message) => this.requests.measured(message),
     progress: ({ request, part }) => this.requests.progressed(request, part),
-    "found bad": (message) => this.requests.resolve(message.request, message),
+    "found non-finite": (message) => this.requests.resolve(message.request, message),
     explained: (message) => this.requests.resolve(message.request, message),
-    "cell checked": (message) => this.requests.resolve(message.request, message),
+    "gradient checked": (message) => this.requests.resolve(message.request, message),
     exported: (message) => this.requests.resolve(message.request, message),
     refused: (message) => this.refused(message),
   };

@@ -1,7 +1,7 @@
 /** The loop nests of convolution and pooling, as the ops declare them, for tests and benchmarks. */
 
 import type { Shapes } from "../model/loop-nest.ts";
-import type { Cells, Coordinate, Way } from "../net/generated.ts";
+import type { AccessMap, Cells, Coordinate } from "../net/generated.ts";
 
 export interface Sliding {
   readonly batch: number;
@@ -14,7 +14,7 @@ export interface Sliding {
 }
 
 export interface Sample {
-  readonly ways: readonly Way[];
+  readonly ways: readonly AccessMap[];
   readonly shapes: Shapes;
 }
 
@@ -47,7 +47,7 @@ function places(prefix: string, { sizes }: Sliding): string[] {
 /** Convolution or one of its gradients; `output` is the tensor that is computed. */
 export function convolution(how: Sliding, filters: number, output: "y" | "x" | "w" = "y"): Sample {
   const out = outSizes(how);
-  const way: Way = {
+  const way: AccessMap = {
     rule: "sum",
     of: ["x", "w", "y"].filter((each) => each !== output),
     loops: { n: how.batch, ...loopsOf("o", out), co: filters, ...loopsOf("k", how.window), ci: how.channels },
@@ -68,7 +68,7 @@ export function convolution(how: Sliding, filters: number, output: "y" | "x" | "
 /** Pooling; `rule` is max or mean. */
 export function pooling(how: Sliding, rule: string): Sample {
   const out = outSizes(how);
-  const way: Way = {
+  const way: AccessMap = {
     rule,
     of: ["x"],
     loops: { n: how.batch, ...loopsOf("o", out), c: how.channels, ...loopsOf("k", how.window) },
@@ -85,7 +85,7 @@ export function poolingGradient(how: Sliding): Sample {
   const { shapes } = pooling(how, "max");
   const out = outSizes(how);
   const loops = { n: how.batch, ...loopsOf("o", out), c: how.channels };
-  const way: Way = {
+  const way: AccessMap = {
     rule: "winners",
     of: ["dy", "x"],
     loops: { ...loops, ...loopsOf("k", how.window), ...loopsOf("t", how.window) },

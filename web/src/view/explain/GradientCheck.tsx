@@ -1,5 +1,5 @@
 import { type ReactElement, useState } from "react";
-import type { CellChecked } from "../../net/generated.ts";
+import type { GradientChecked } from "../../net/generated.ts";
 import { studio } from "../../state/store.ts";
 import { useExplainStrings } from "../strings.ts";
 import type { Explanation } from "./explanation.ts";
@@ -8,7 +8,7 @@ interface Answer {
   /** The checked block and cell. */
   readonly of: string;
   readonly explanation: Explanation;
-  readonly answer: CellChecked | string;
+  readonly answer: GradientChecked | string;
 }
 
 /** Checks the gradient at a cell against a finite difference. */

@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import type { Graph } from "../../model/graph.ts";
-import type { Way } from "../../net/generated.ts";
+import type { AccessMap } from "../../net/generated.ts";
 import { useOps } from "../active-page.ts";
 import { previewAttr } from "../canvas/value-preview.ts";
 import { Formula } from "../panels/Docs.tsx";
@@ -35,15 +35,15 @@ export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: 
         </dl>
       )}
       {row.nests.length === 0 && (
-        <p className="small">{row.explained.told === false ? t.notDeclared(op) : t.noDependencies(op)}</p>
+        <p className="small">{row.explained.declared === false ? t.notDeclared(op) : t.noDependencies(op)}</p>
       )}
     </div>
   );
 }
 
 /** Whether a loop nest adds to the output of an earlier one, as sums do. */
-function isMore(made: readonly { way: Way; output: string }[], i: number): boolean {
-  const { way, output } = made[i] as { way: Way; output: string };
+function isMore(made: readonly { way: AccessMap; output: string }[], i: number): boolean {
+  const { way, output } = made[i] as { way: AccessMap; output: string };
   return way.rule === "sum" && made.slice(0, i).some((each) => each.output === output);
 }
 
@@ -51,7 +51,7 @@ function isMore(made: readonly { way: Way; output: string }[], i: number): boole
 function Rule({ row: { explained, shapes } }: { row: GradientRow["row"] }): ReactElement | null {
   const t = useExplainStrings();
   const formula = useOps().get(explained.op)?.formula;
-  const made = explained.ways.flatMap((way) =>
+  const made = explained.access_maps.flatMap((way) =>
     explained.outputs.filter((output) => way.cells[output]).map((output) => ({ way, output })),
   );
   if (formula && made.some(({ way }) => way.rule === "apply")) return <Formula formula={formula} />;

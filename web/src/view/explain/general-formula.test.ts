@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Shapes } from "../../model/loop-nest.ts";
-import type { Way } from "../../net/generated.ts";
+import type { AccessMap } from "../../net/generated.ts";
 import { explainEn } from "../../text/explain.en.ts";
 import { generalFormula } from "./general-formula.ts";
 
@@ -9,7 +9,7 @@ interface Call {
   op: string;
   shapes: Shapes;
   outputs: string[];
-  ways: Way[];
+  ways: AccessMap[];
 }
 
 const calls = JSON.parse(
@@ -18,7 +18,7 @@ const calls = JSON.parse(
 
 function written(op: string, which = 0): string {
   const call = calls.find((each) => each.op === op) as Call;
-  const way = call.ways[which] as Way;
+  const way = call.ways[which] as AccessMap;
   return generalFormula(way, call.outputs[0] as string, op, call.shapes, explainEn, which > 0)
     .map(({ text, low }) => (low ? `{${text}}` : text))
     .join("");

@@ -1,7 +1,7 @@
 /** The formula of a loop nest for all cells, with the axes and layout of the block. */
 
 import type { Shapes } from "../../model/loop-nest.ts";
-import type { Coordinate, Way } from "../../net/generated.ts";
+import type { AccessMap, Coordinate } from "../../net/generated.ts";
 import type { ExplainStrings } from "../../text/explain.en.ts";
 import { ARG_FUNCTIONS } from "./numeric-formula.ts";
 
@@ -18,7 +18,7 @@ export function generalFormula(...given: Parameters<typeof written>): readonly P
 
 /** With `more` it is an addition to an earlier formula. */
 function written(
-  way: Way,
+  way: AccessMap,
   output: string,
   op: string,
   shapes: Shapes,
@@ -109,7 +109,7 @@ function written(
 }
 
 /** The left side: plain loop variables by name, other coordinates by a name that the condition defines. */
-function sideOf(way: Way, output: string, shapes: Shapes) {
+function sideOf(way: AccessMap, output: string, shapes: Shapes) {
   const { name, coordinates } = placesOf(way, output, shapes);
   const named: Record<string, string> = {};
   const free: string[] = [];
@@ -129,7 +129,7 @@ function sideOf(way: Way, output: string, shapes: Shapes) {
 }
 
 /** The name of a tensor, with a reshape if it is accessed with another shape, and its coordinates. */
-function placesOf(way: Way, tensor: string, shapes: Shapes): { name: string; coordinates: string[] } {
+function placesOf(way: AccessMap, tensor: string, shapes: Shapes): { name: string; coordinates: string[] } {
   const { at = [], shape } = way.cells[tensor] ?? {};
   const own = shapes[tensor] ?? [];
   const same = !shape || String(shape) === String(own);
@@ -145,7 +145,10 @@ function bracketed(name: string, coordinates: readonly string[]): string {
   return coordinates.length ? `${name}[${coordinates.join(", ")}]` : name;
 }
 
-function coordinateText({ offset = 0, steps = {}, held_by, held_at = [] }: Coordinate, way: Way): string {
+function coordinateText(
+  { offset = 0, steps = {}, held_by, held_at = [] }: Coordinate,
+  way: AccessMap,
+): string {
   const terms = Object.entries(steps).flatMap(([loop, step]) =>
     step === 0 ? [] : [`${step === 1 ? "" : step === -1 ? "-" : step}${loop}`],
   );
@@ -162,7 +165,7 @@ function coordinateText({ offset = 0, steps = {}, held_by, held_at = [] }: Coord
 }
 
 /** The loops that a tensor's access depends on. */
-function loopsOf(way: Way, tensor: string): string[] {
+function loopsOf(way: AccessMap, tensor: string): string[] {
   const of = ({ steps = {}, held_at = [] }: Coordinate): string[] => [
     ...Object.keys(steps).filter((loop) => steps[loop] !== 0),
     ...held_at.flatMap(of),

@@ -1,7 +1,7 @@
 import { type ReactElement, useEffect, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { elementCount, unravelIndex } from "../../model/indexing.ts";
-import type { Listed } from "../../net/generated.ts";
+import type { ElementTexts } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { studio } from "../../state/store.ts";
 import { useStrings } from "../strings.ts";
@@ -61,7 +61,7 @@ export function ConstantList({
 /** The elements of an output as a list of texts, which also shows strings. */
 export function OutputList({ page, pin }: { page: number; pin: string }): ReactElement {
   const t = useStrings();
-  const [listed, setListed] = useState<Listed | null>(null);
+  const [listed, setListed] = useState<ElementTexts | null>(null);
   const [failed, setFailed] = useState("");
   const [most, setMost] = useState(AT_ONCE);
   const [turn, setTurn] = useState(0);

@@ -7,7 +7,7 @@ import { create } from "zustand";
 import type { Item } from "../../model/action.ts";
 import type { Arrangement } from "../../model/axis-roles.ts";
 import type { Range, RangeMode } from "../../model/colour-index.ts";
-import type { Look } from "../../net/generated.ts";
+import type { ReadSlice } from "../../net/generated.ts";
 
 export const MAX_PANES = 4;
 
@@ -45,7 +45,7 @@ interface PanesState {
   readonly nextPane: number;
   readonly a: PageOutput | null;
   readonly b: PageOutput | null;
-  readonly comparison: NonNullable<Look["comparison"]>;
+  readonly comparison: NonNullable<ReadSlice["comparison"]>;
   /** Whether the colour range is shared; null to share it if it fits. */
   readonly locked: boolean | null;
   readonly views: Readonly<Record<string, PaneView>>;

@@ -3,7 +3,7 @@
 import { colourIndices, type Range } from "../../model/colour-index.ts";
 import { sliceIndex, sliceLength, type TensorSlice, takeSlice } from "../../model/slices.ts";
 import { asNumbers, type Frame } from "../../net/frames.ts";
-import type { Look } from "../../net/generated.ts";
+import type { ReadSlice } from "../../net/generated.ts";
 import { live, type Unsubscribe } from "../../state/live.ts";
 import { studio } from "../../state/store.ts";
 
@@ -20,7 +20,7 @@ export interface TensorSource {
 export function outputSource(
   page: number,
   pin: string,
-  how: Pick<Look, "against" | "comparison"> = {},
+  how: Pick<ReadSlice, "against" | "comparison"> = {},
 ): TensorSource {
   const blocks = [pin, how.against ?? ""].filter((each) => each !== "").map(blockOf);
   return {

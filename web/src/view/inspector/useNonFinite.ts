@@ -1,7 +1,7 @@
 import { useRef, useState } from "react";
 import { nextNonFinite } from "../../model/nonfinite.ts";
 import { fullSlice, offsetIn } from "../../model/slices.ts";
-import type { FoundBad } from "../../net/generated.ts";
+import type { FoundNonFinite } from "../../net/generated.ts";
 import { studio } from "../../state/store.ts";
 import { useInspectorStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
@@ -9,7 +9,7 @@ import { type InspectedTensor, numberIn } from "./useTensor.ts";
 
 export interface NonFiniteSearch {
   /** The result of the last search; null if values have changed since. */
-  readonly found: FoundBad | null;
+  readonly found: FoundNonFinite | null;
   /** The progress of the search, from 0 to 1; null if none is running. */
   readonly part: number | null;
   /** Searches after a cell, or stops the running search. */
@@ -24,7 +24,7 @@ export function useNonFinite(
   goTo: (cell: readonly number[]) => void,
 ): NonFiniteSearch {
   const t = useInspectorStrings();
-  const [last, setLast] = useState<{ source: typeof source; bad: FoundBad } | null>(null);
+  const [last, setLast] = useState<{ source: typeof source; bad: FoundNonFinite } | null>(null);
   const [part, setPart] = useState<number | null>(null);
   const leaving = useRef<AbortController>(null);
   const tell = (cell: readonly number[] | null | undefined) =>

@@ -6,14 +6,14 @@ import type { Json } from "../../model/document.ts";
 import { statisticsOf } from "../../model/statistics.ts";
 import { type Tensor, tensorAt } from "../../model/tensors.ts";
 import { complexOf } from "../../model/values.ts";
-import type { Look, Measured } from "../../net/generated.ts";
+import type { ReadSlice, Statistics } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { type ConstantCells, cellsOf, formatCell } from "../widgets/constant.ts";
 import type { TensorInfo } from "./HeatmapView.tsx";
 import { memorySource, outputSource, type TensorSource } from "./tensor-source.ts";
 
-export type TensorStatistics = Omit<Measured, "kind" | "request">;
+export type TensorStatistics = Omit<Statistics, "kind" | "request">;
 
 export interface InspectedTensor {
   readonly tensor: Tensor | undefined;
@@ -37,7 +37,7 @@ export interface ScanProgress {
 
 export interface ComparedWith {
   readonly against: string;
-  readonly comparison: NonNullable<Look["comparison"]>;
+  readonly comparison: NonNullable<ReadSlice["comparison"]>;
 }
 
 /** The throttle of statistics during a run, in milliseconds. */
