@@ -59,7 +59,7 @@ def test_pieces_give_what_is_given_at_once(monkeypatch, name):
             monkeypatch.setattr(module, "chunks", counted)
         if hasattr(module, "MAX_CHUNK_COST"):
             monkeypatch.setattr(module, "MAX_CHUNK_COST", 2100)
-    monkeypatch.setattr("backblocks.ops.math.products._FEW", 0)
+    monkeypatch.setattr("backblocks.ops.math.matmul._FEW", 0)
     for op in (bb.ops.mat_mul, bb.ops.tanh, bb.ops.maximum):
         op.call_cache.clear()
     parts = CALLS[name]()
@@ -130,7 +130,7 @@ def test_sorting_looks_whether_it_is_to_stop_for_every_group(monkeypatch, small_
 def test_numbers_drawn_in_parts_are_those_drawn_at_once(monkeypatch, name, dtype):
     draw = getattr(raw, name if name == "TruncatedNormal" else f"Random{name}")
     at_once = draw(shape=[1003], dtype=dtype, seed=1, seed2=2)
-    monkeypatch.setattr("backblocks.ops.random._draws._IN_CACHE", 16)
+    monkeypatch.setattr("backblocks.ops.random._sampling._IN_CACHE", 16)
     in_parts = draw(shape=[1003], dtype=dtype, seed=1, seed2=2)
     assert in_parts.tobytes() == at_once.tobytes()
 
@@ -167,7 +167,7 @@ LONG = {
 
 @pytest.mark.parametrize("name", LONG)
 def test_long_work_looks_many_times_whether_it_is_to_stop(monkeypatch, small_pieces, name):
-    monkeypatch.setattr("backblocks.ops.random._draws._IN_CACHE", 16)
+    monkeypatch.setattr("backblocks.ops.random._sampling._IN_CACHE", 16)
     monkeypatch.setattr(_chunks, "_ITEMS_PER_CHECK", 16)
     for op in REGISTRY.values():
         op.call_cache.clear()

@@ -5,7 +5,7 @@ import pytest
 
 import backblocks as bb
 from backblocks.dtypes import BY_NAME
-from backblocks.ops.logging.messages import summary
+from backblocks.ops.logging.assert_and_print import summary
 
 RAMP = np.arange(8)
 

@@ -5,7 +5,7 @@ import pytest
 from recorded import recorded
 
 import backblocks as bb
-from backblocks.ops.random._draws import Place, normal, truncated_normal, uniform
+from backblocks.ops.random._sampling import Place, normal, truncated_normal, uniform
 
 
 @pytest.mark.parametrize(

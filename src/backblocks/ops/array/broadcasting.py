@@ -1,4 +1,4 @@
-"""Repeating cells to fill a larger shape, and summing them back."""
+"""Broadcasting and tiling: cells repeated to fill a larger shape, and summed back."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Tensors continued over their borders by their own mirror image, and the way back."""
+"""Padding with the mirror image of a tensor (reflect and symmetric), and its gradient."""
 
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec
-from backblocks.ops.array.padding import pad_pairs
+from backblocks.ops.array.pad import pad_pairs
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import choice
 

@@ -1,4 +1,4 @@
-"""Numbers of classes as rows with a one in them."""
+"""One-hot encoding of class numbers."""
 
 import numpy as np
 

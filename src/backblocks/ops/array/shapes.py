@@ -1,4 +1,4 @@
-"""The shape of a tensor as a value, and the same cells in another shape."""
+"""The shape of a tensor as a value, and reshaping: the same cells in another shape."""
 
 import math
 from collections.abc import Callable, Iterable

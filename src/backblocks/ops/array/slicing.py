@@ -1,4 +1,4 @@
-"""Parts of tensors: a box of cells, and every so many cells of it."""
+"""Slices and strided slices, and the gradient of the latter."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

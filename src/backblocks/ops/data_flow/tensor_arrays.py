@@ -27,7 +27,7 @@ from backblocks.ops._spec import (
     scalar_value,
     shape_text,
 )
-from backblocks.ops.array.passing import ValueType
+from backblocks.ops.array.const_and_placeholder import ValueType
 from backblocks.ops.attrs import Flag, PartialShape, Text
 
 

@@ -17,7 +17,7 @@ from backblocks.ops import _files
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
 from backblocks.ops._spec import Shape, Spec, ranked, shape_text
-from backblocks.ops.array.passing import ValueType
+from backblocks.ops.array.const_and_placeholder import ValueType
 from backblocks.ops.attrs import Int, dtypes_of
 from backblocks.ops.io import _safetensors
 from backblocks.ops.io._safetensors import Broken, Safetensors, possible

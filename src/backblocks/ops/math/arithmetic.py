@@ -1,4 +1,4 @@
-"""Arithmetic cell by cell, with broadcasting: sums, products, quotients, powers, rounding and limits."""
+"""Elementwise arithmetic with broadcasting: sums, products, quotients, powers, rounding and clipping."""
 
 from dataclasses import replace
 from typing import Any

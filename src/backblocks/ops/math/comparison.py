@@ -1,4 +1,4 @@
-"""Comparisons, logic and bits, cell by cell, with broadcasting."""
+"""Elementwise comparisons, logic and bitwise ops, with broadcasting."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Exponentials, logarithms and roots, cell by cell, with the gradient ops that TensorFlow has."""
+"""Elementwise exponentials, logarithms and roots, with the gradient ops that TensorFlow has."""
 
 import numpy as np
 

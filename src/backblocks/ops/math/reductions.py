@@ -1,4 +1,4 @@
-"""Sums, products and extremes over some of the axes, running totals, and evenly spaced numbers."""
+"""Reductions over some of the axes, cumulative sums and products, argmax, and ranges of numbers."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""Special functions, cell by cell. They are computed in float64 whatever the type, and rounded."""
+"""Special functions, elementwise. They are computed in float64 whatever the type, and rounded."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Angles and their hyperbolic kin, cell by cell."""
+"""Elementwise trigonometric and hyperbolic functions."""
 
 import numpy as np
 

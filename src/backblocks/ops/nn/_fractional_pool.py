@@ -20,8 +20,8 @@ from backblocks.ops._op import Op
 from backblocks.ops._rng_state import current_rng_state, seed_words
 from backblocks.ops._spec import Shape, Size, Spec, ranked
 from backblocks.ops.attrs import Flag, Floats, Seed
-from backblocks.ops.random._draws import RESERVED, reserve
-from backblocks.ops.random._draws import start as begin
+from backblocks.ops.random._sampling import RESERVED, reserve
+from backblocks.ops.random._sampling import start as begin
 
 # -- the borders of windows ------------------------------------------------------------------------
 

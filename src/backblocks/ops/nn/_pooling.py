@@ -1,4 +1,4 @@
-"""What all pooling ops share: reading their attributes, and the shape that pooling gives."""
+"""Windows of all pooling ops: their attributes, the shape that pooling gives, access maps and kernels."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""Half the sum of squares."""
+"""The L2 loss: half the sum of squares."""
 
 from typing import Any
 

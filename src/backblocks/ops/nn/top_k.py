@@ -1,4 +1,4 @@
-"""The largest entries of each row, and whether a target is among them."""
+"""Top k: the largest entries of each row, and whether a target is among them."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Bytes read as numbers."""
+"""Bytes decoded as numbers of a type."""
 
 from typing import Annotated, Any
 

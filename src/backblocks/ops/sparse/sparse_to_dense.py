@@ -1,4 +1,4 @@
-"""A tensor of one value, but for some cells."""
+"""Sparse to dense: a tensor of a default value but for some cells."""
 
 from typing import Any
 

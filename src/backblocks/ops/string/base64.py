@@ -1,4 +1,4 @@
-"""Bytes as letters that can stand in an address, and back."""
+"""Base64 encoding and decoding, with the alphabet that is safe in URLs."""
 
 import binascii
 import re
@@ -10,7 +10,7 @@ from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
 from backblocks.ops._spec import Shape, Spec
 from backblocks.ops.attrs import Flag
-from backblocks.ops.string.text import texts
+from backblocks.ops.string.strings import texts
 
 _SAFE, _USUAL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 _LEGAL = re.compile(rb"(?:[\w-]{4})*(?:[\w-]{2}(?:==)?|[\w-]{3}=?)?", re.ASCII)

@@ -1,4 +1,4 @@
-"""One step of the optimisers that keep something beside each variable: a velocity, or moments."""
+"""One step of the optimisers that keep slot variables: a velocity, moments, sums of squares."""
 
 import functools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Ops that take one step of an optimiser."""
+"""One step of gradient descent for one variable."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Products of matrices, and of tensors along axes that have names."""
+"""Products of matrices, in batches too, and Einstein summation."""
 
 import math
 from collections.abc import Sequence

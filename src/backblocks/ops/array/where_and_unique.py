@@ -1,4 +1,4 @@
-"""Which cells hold something, which values there are, and numbers of cells as indices."""
+"""Where, unique values, set difference of lists, and flat indices unravelled."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Text read as numbers, alone and in rows of a table."""
+"""Strings parsed as numbers, alone and in rows of CSV."""
 
 from collections.abc import Sequence
 from itertools import pairwise

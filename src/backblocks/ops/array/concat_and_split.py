@@ -1,4 +1,4 @@
-"""Tensors joined end to end, and cut apart again."""
+"""Tensors concatenated along an axis, and split again."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,8 +23,8 @@ from backblocks.ops._spec import (
     ranked,
     scalar_value,
 )
-from backblocks.ops.array.moving import MOST_PARTS
 from backblocks.ops.array.shapes import INDEX, shape_of
+from backblocks.ops.array.transpose_and_scatter import MOST_PARTS
 from backblocks.ops.attrs import Int
 
 

@@ -1,4 +1,4 @@
-"""Text joined, cut and measured. Text is bytes; where letters count, they are those of UTF-8."""
+"""Strings joined, cut, measured and split. They are bytes; where letters count, those of UTF-8."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Where values come from, and values handed on as they are: with a check, or a word about gradients."""
+"""Constants and placeholders, and values passed through: with a check, or without a gradient."""
 
 from typing import Annotated, Any
 

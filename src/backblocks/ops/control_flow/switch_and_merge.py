@@ -1,4 +1,4 @@
-"""Branches: one of two ways is taken, and the blocks on the other do not run."""
+"""Switch and Merge: one of two branches is taken, and the blocks of the other do not run."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Cells in backward order."""
+"""Cells in reverse order along an axis."""
 
 import numpy as np
 

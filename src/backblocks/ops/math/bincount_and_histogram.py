@@ -1,4 +1,4 @@
-"""Counts of numbers by size, and the interval that each falls in."""
+"""Bin counts and histograms, and the bucket that each number falls in."""
 
 from itertools import pairwise
 from typing import Annotated, Any

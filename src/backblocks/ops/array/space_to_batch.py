@@ -1,4 +1,4 @@
-"""Blocks of space moved into the batch or into the channels, and back."""
+"""Blocks of space moved into the batch (space-to-batch) or into the channels (space-to-depth), and back."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Random numbers: TensorFlow's, to the bit, for the same seeds."""
+"""Random numbers of several distributions: TensorFlow's, to the bit, for the same seeds."""
 
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ from backblocks.ops._spec import (
 )
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Seed, dtype_of
-from backblocks.ops.random._draws import (
+from backblocks.ops.random._sampling import (
     RESERVED,
     Draw,
     fractions_at,

@@ -1,4 +1,4 @@
-"""One number added to each channel, and the sum that is its gradient."""
+"""A bias added to each channel, and its gradient, the sum over the other axes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Cells in another order: axes swapped, tensors stacked, cells picked and placed by index."""
+"""Transpose, pack and unpack (stack), gather_nd and scatter: cells in another order or place."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The same numbers in another type."""
+"""Cast: the same numbers in another type."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Ops that say something: that a condition does not hold, or what a value is."""
+"""Assertions, and values printed to stderr."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Ops that change some rows of a variable, and the question whether it has a value."""
+"""Scatter updates of some rows of a variable, and whether a variable is initialized."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec, check_rows, shape_text
-from backblocks.ops.array.moving import BadIndices, scattered, scattered_shape
 from backblocks.ops.array.shapes import INDEX
+from backblocks.ops.array.transpose_and_scatter import BadIndices, scattered, scattered_shape
 from backblocks.ops.attrs import Flag
 
 _SIGNATURE = "T, Tindices, T -> output_ref: T"

@@ -1,4 +1,4 @@
-"""Sums and other totals of the rows that belong together."""
+"""Segment reductions: sums, means, products and extremes of the rows of a segment."""
 
 from typing import Any
 

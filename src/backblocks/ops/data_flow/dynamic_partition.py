@@ -1,4 +1,4 @@
-"""Slices of a tensor sorted into several, and put together again, by numbers that come with them."""
+"""Dynamic partition and stitch: rows sorted into several tensors by index, and put together again."""
 
 from collections.abc import Sequence
 

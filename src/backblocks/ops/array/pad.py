@@ -1,4 +1,4 @@
-"""Tensors with a border of one value around them."""
+"""Padding with a constant value."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Cells of one tensor or another."""
+"""Select: cells of one tensor or another, by a condition."""
 
 import numpy as np
 
