@@ -242,6 +242,13 @@ def test_monitors_are_shown_at_the_end(tmp_path, capsys):
     assert shown["n"]["shows"][0]["value"] == 4
 
 
+def test_a_trend_that_stays_the_same_is_a_row_of_the_lowest_bars(tmp_path, capsys):
+    monitors = {"t": {"kind": "trend", "shows": [{"pin": "x"}]}}
+    path = page(tmp_path, blocks={"x": const(2)}, monitors=monitors, run={"steps": 3})
+    assert main(["run", path]) == 0
+    assert capsys.readouterr().out == "  x  2 … 2  ▁▁▁\n"
+
+
 WORDS = {"op": "Const", "attrs": {"value": {"dtype": "string", "value": ["a", "b"]}}}
 
 

@@ -300,6 +300,17 @@ def test_files_outside_the_folder_are_out_of_reach(tmp_path, name):
         ('{"format": 1, "blocks": {"a": {"op": 5}}}', "Page.blocks.a.op: must be text; got 5"),
         ('{"format": 1, "blocks": {"a": {}}}', "Page.blocks.a.op: must be given"),
         (
+            '{"format": 1, "blocks": {"a": {"op": "Relu", "version": 0}}}',
+            "Page.blocks.a.version: must be from 1 to 2^53; got 0",
+        ),
+        ('{"format": 1, "run": {"steps": -1}}', "Page.run.steps: must be from 0 to 2^53; got -1"),
+        (
+            '{"format": 1, "run": {"steps": 9007199254740993}}',
+            "Page.run.steps: must be from 0 to 2^53; got 9007199254740993",
+        ),
+        ('{"format": 1, "run": {"steps": true}}', "Page.run.steps: must be a whole number"),
+        ('{"format": 1, "run": {"steps": 1.5}}', "Page.run.steps: must be a whole number; got 1.5"),
+        (
             '{"format": 1, "layout": {"blocks": {"a": ["x"]}}}',
             "Page.layout.blocks.a: must be a number",
         ),
@@ -317,6 +328,14 @@ def test_what_is_no_page_is_refused_with_the_place(text, words):
     with pytest.raises(bb.OpError) as error:
         page_of(text)
     assert words in str(error.value)
+
+
+def test_numbers_at_the_ends_of_their_ranges_are_read():
+    page = page_of(
+        '{"format": 1, "blocks": {"a": {"op": "Relu", "version": 1}}, "run": {"steps": 0}}'
+    )
+    assert (page.blocks["a"].version, page.run.steps) == (1, 0)
+    assert page_of('{"format": 1, "run": {"steps": 9007199254740992}}').run.steps == 2**53
 
 
 @page_strategies.unhurried

@@ -432,6 +432,14 @@ def test_each_cycle_is_reported_once():
     assert "got self needs self" in problems[1]
 
 
+def test_control_dependencies_may_name_blocks_that_follow_and_no_cycle():
+    late = {"op": "NoOp", "after": ["later"]}
+    graph = page_of(late=late, later={"op": "NoOp"}).graph()
+    assert graph["late"].after == (graph["later"],)
+    (problem,) = wrong(late=late, later={"op": "NoOp", "after": ["late"]})
+    assert "must not depend on itself; got late needs later needs late" in problem
+
+
 def test_what_else_is_wrong_in_a_circle_and_behind_it_is_told(tmp_path):
     page = page_of(
         a={"op": "Relu", "in": {"features": "b", "wrong": 1}},
