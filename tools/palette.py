@@ -17,7 +17,7 @@ import numpy as np
 
 import backblocks
 from backblocks.documentation import details, gradient, summary
-from backblocks.dtypes import ALL, QUANTIZED, is_smooth
+from backblocks.dtypes import ALL, QUANTIZED, is_differentiable
 from backblocks.errors import OpError
 from backblocks.graph.gradient_ops import gradient_ops, worked_calls
 from backblocks.ops import REGISTRY
@@ -203,7 +203,7 @@ def _accepted(op: Op, specs: list[Value], attrs: dict[str, Any]) -> bool:
 
 
 def _spec(array: Any) -> Spec:
-    return Spec(array.shape, array.dtype) if is_smooth(array.dtype) else Spec.of(array)
+    return Spec(array.shape, array.dtype) if is_differentiable(array.dtype) else Spec.of(array)
 
 
 # -- worked cases ---------------------------------------------------------------------------------
@@ -274,11 +274,11 @@ def _holding(array: Any, variable: bool) -> dict[str, Any]:
 
 def _aliases(op: Op) -> list[str]:
     """Other words for an op: as Python writes it, as it is called elsewhere, and as a gradient."""
-    found = [op.snake_name, op.snake_name.replace("_", " "), *op.also]
+    found = [op.snake_name, op.snake_name.replace("_", " "), *op.aliases]
     forward, grad, rest = re.sub(r"V\d$", "", op.name).partition("Grad")
     if grad and forward in REGISTRY:
         second = rest.startswith("Grad")
-        names = [REGISTRY[forward].snake_name, *REGISTRY[forward].also]
+        names = [REGISTRY[forward].snake_name, *REGISTRY[forward].aliases]
         found += [f"{name} {'double backward' if second else 'backward'}" for name in names]
         found += ["second gradient" if second else "gradient", "derivative"]
     if "BackpropInput" in op.name:

@@ -1,4 +1,4 @@
-"""What is said of an op wherever it is explained: in the documents, on the command line, in the studio."""
+"""Texts that document an op: for docs/ops, the command line and the studio."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import NAMES, is_smooth, wider
+from backblocks.dtypes import NAMES, is_differentiable, wider
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
 from backblocks.graph.symbol import Symbol, constant, placeholder
 from backblocks.ops._declaration import Case
 from backblocks.ops._formulas import INDENT
 from backblocks.ops._handles import RESOURCE, state_in
-from backblocks.ops._op import Op, Value, nothing
+from backblocks.ops._op import Op, Value, zero_gradient
 from backblocks.ops._values import each_value, flat
 
 
@@ -48,7 +48,7 @@ def gradient(op: Op) -> str:
     """Whether it has a gradient, and how often one can be taken."""
     if op.gradient is None:
         return f"None: {op.no_gradient_because}"
-    if op.gradient is nothing:
+    if op.gradient is zero_gradient:
         return "None flows: the result does not change when the inputs change a little."
     stops = next(filter(None, map(functools.partial(_where_it_stops, op), op.cases)), None)
     if stops is not None:
@@ -65,7 +65,9 @@ def _where_it_stops(op: Op, case: Case) -> OpError | None:
     xs = [symbol for symbol in flat(symbols) if symbol.value is None]
     result = op(*symbols, **attrs)
     ys = [
-        y for y in (result if isinstance(result, list | tuple) else [result]) if is_smooth(y.dtype)
+        y
+        for y in (result if isinstance(result, list | tuple) else [result])
+        if is_differentiable(y.dtype)
     ]
     try:
         dys = [placeholder(y.shape, y.dtype) for y in ys]
@@ -80,7 +82,9 @@ def _where_it_stops(op: Op, case: Case) -> OpError | None:
 
 
 def _symbol(array: Any) -> Symbol:
-    return placeholder(array.shape, array.dtype) if is_smooth(array.dtype) else constant(array)
+    return (
+        placeholder(array.shape, array.dtype) if is_differentiable(array.dtype) else constant(array)
+    )
 
 
 # -- worked cases ---------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def is_integer(dtype: DType) -> bool:
     return dtype.kind in "iu" or dtype in _MORE_INTS
 
 
-def is_smooth(dtype: DType) -> bool:
+def is_differentiable(dtype: DType) -> bool:
     """Whether its numbers can change a little, so that there are slopes. As in TensorFlow float8 has none."""
     return dtype in _SMOOTH
 

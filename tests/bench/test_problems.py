@@ -10,7 +10,7 @@ from backblocks.bench.grammar import GRAMMAR
 from backblocks.bench.inputs import make_inputs
 from backblocks.bench.problem import FORMATS, OP_KINDS, TYPES, Problem, parse
 from backblocks.bench.run import workloads
-from backblocks.ops.nn._windows import first
+from backblocks.ops.nn._windows import in_layout
 
 LISTED = workloads()
 
@@ -58,7 +58,7 @@ def problems(draw):
         op,
         draw(st.sampled_from(sorted(TYPES))),
         format,
-        first((draw(small), *space, channels), format.upper()),
+        in_layout((draw(small), *space, channels), format.upper()),
         draw(each),
         draw(each),
         draw(st.sampled_from(["SAME", "VALID"])),

@@ -4,7 +4,7 @@ A test asserts that what it could not try is what stands here, so an entry that 
 """
 
 from backblocks.ops import REGISTRY
-from backblocks.ops._op import nothing
+from backblocks.ops._op import zero_gradient
 
 _HANDLE = (
     "what a handle stands for has no value in another type; tests/graph/test_queues.py and its like"
@@ -18,7 +18,7 @@ _BRANCH = "it has a gradient where it took an input only; tests/graph/test_branc
 _TENSOR_ARRAYS = [
     name
     for name, op in REGISTRY.items()
-    if name.startswith("TensorArray") and op.gradient not in (None, nothing)
+    if name.startswith("TensorArray") and op.gradient not in (None, zero_gradient)
 ]
 _COMPLEX = "it has complex numbers at one end; tests/ops/test_complex.py has their slopes"
 _UNRECORDED = "its other types were never put to TensorFlow's CPU kernel"

@@ -9,7 +9,7 @@ import pytest
 import backblocks as bb
 from backblocks.dtypes import BY_NAME
 from backblocks.ops import REGISTRY
-from backblocks.ops._op import nothing
+from backblocks.ops._op import zero_gradient
 from backblocks.ops._values import each_value, flat
 
 WIDE = BY_NAME["complex128"]
@@ -17,7 +17,7 @@ REAL = BY_NAME["float64"]
 OPS = [
     op
     for op in REGISTRY.values()
-    if op.gradient not in (None, nothing)
+    if op.gradient not in (None, zero_gradient)
     and op.name != "PreventGradient"  # whose gradient is an error
     and op.name != "Print"  # what it only writes has none
     and not op.fed

@@ -20,7 +20,7 @@ from backblocks.graph.symbol import placeholder
 from backblocks.ops import REGISTRY
 from backblocks.ops._declaration import snake
 from backblocks.ops._handles import RESOURCE, fresh, state_in
-from backblocks.ops._op import nothing
+from backblocks.ops._op import zero_gradient
 from backblocks.ops._spec import Spec, broadcast
 from backblocks.ops._values import each_value, flat
 
@@ -178,7 +178,7 @@ def test_shape_rule_foretells_the_result(op, case):
     results = run(op, inputs, attrs)
     assert [s.dtype for s in specs] == [r.dtype for r in results]
     for spec, result in zip(specs, results, strict=True):
-        assert spec.shape == result.shape or (op.open_sizes and may_be(spec, result))
+        assert spec.shape == result.shape or (op.data_dependent_shape and may_be(spec, result))
 
 
 def may_be(spec, result):
@@ -421,7 +421,7 @@ def check_moving(op, case, variable, dtype):
         for got, want in zip(bb.evaluate(outputs, feeds), results, strict=True):
             assert got.dtype == want.dtype
             assert repr(got.tolist()) == repr(want.tolist())
-    if op.outputs and not (op.open_sizes or op.stateful):
+    if op.outputs and not (op.data_dependent_shape or op.stateful):
         out = [np.empty_like(x) for x in results]
         op(*these, **attrs, out=out if len(out) > 1 or op.outputs[0].is_list else out[0])
         assert repr([x.tolist() for x in out]) == repr([x.tolist() for x in results])
@@ -636,7 +636,7 @@ def has_floats(op, pins):
     return any(set(FLOATS) & {*dtypes_of(op, pin), BY_NAME.get(pin.dtype)} for pin in pins)
 
 
-DIFFERENTIABLE = [op for op in REGISTRY.values() if op.gradient not in (None, nothing)]
+DIFFERENTIABLE = [op for op in REGISTRY.values() if op.gradient not in (None, zero_gradient)]
 SMOOTH = [
     op for op in DIFFERENTIABLE if op.cases and not has_handles(op) and has_floats(op, op.inputs)
 ]
@@ -735,7 +735,7 @@ def check_unknown(op, at, unknown):
 FLAT = [
     op
     for op in PURE_OPS
-    if op.gradient is nothing and has_floats(op, op.inputs) and has_floats(op, op.outputs)
+    if op.gradient is zero_gradient and has_floats(op, op.inputs) and has_floats(op, op.outputs)
 ]
 
 

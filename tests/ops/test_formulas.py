@@ -73,14 +73,14 @@ def test_it_is_known_by_what_it_begins_with():
             (alone, among_others, "x twice.\n\nA paragraph = no formula.")
         ):
             doubled.__doc__ = doc
-            op(f"Doubled{number}", "T -> y: T", also=("twice",), T=("float32",))(doubled)
+            op(f"Doubled{number}", "T -> y: T", aliases=("twice",), T=("float32",))(doubled)
         first, second, third = (REGISTRY[f"Doubled{number}"] for number in range(3))
         assert first.formula == second.formula == "y = x + x"
         assert first.description == "x twice.\n\n    y = x + x"
         assert details(second) == "It has no end."
         assert third.formula == ""
         assert details(third) == "A paragraph = no formula."
-        assert first.also == ("twice",)
+        assert first.aliases == ("twice",)
     finally:
         for number in range(3):
             REGISTRY.pop(f"Doubled{number}", None)

@@ -10,7 +10,7 @@ import test_vectors
 
 import backblocks as bb
 from backblocks.ops import REGISTRY
-from backblocks.ops._op import nothing
+from backblocks.ops._op import zero_gradient
 
 
 def drop_gradient(op, patch):
@@ -18,7 +18,7 @@ def drop_gradient(op, patch):
 
 
 def stop_gradient(op, patch):
-    patch.setattr(op, "gradient", nothing)
+    patch.setattr(op, "gradient", zero_gradient)
 
 
 def forget_an_input(op, patch):

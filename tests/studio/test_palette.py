@@ -44,7 +44,7 @@ def test_every_op_is_there_with_its_pins_and_attributes(palette):
         assert [attr.name for attr in info.attrs] == list(op.attrs)
         assert info.summary
         assert info.formula == op.formula
-        assert set(op.also) <= set(info.aliases)
+        assert set(op.aliases) <= set(info.aliases)
         for pin in (*info.inputs, *info.outputs):
             assert set(pin.dtypes) <= {*EVERY, "resource"}, (name, pin)
             assert pin.dtypes

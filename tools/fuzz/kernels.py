@@ -24,7 +24,7 @@ from backblocks.ops import _kernels
 from backblocks.ops._op import Op
 from backblocks.ops._pins import Pin
 from backblocks.ops._spec import Spec
-from backblocks.ops.nn._windows import Sliding, first
+from backblocks.ops.nn._windows import Sliding, in_layout
 from fuzz.arrays import GUARD, VALUES, Rng, between, info
 from fuzz.findings import Finding
 
@@ -67,7 +67,7 @@ class Geometry:
         return np.prod(self.k) < 3000 and np.prod(products, dtype=float) < 2**25
 
     def ordered(self, batch: Any, space: Any, channels: Any) -> tuple[Any, ...]:
-        return first((batch, *space, channels), self.layout)
+        return in_layout((batch, *space, channels), self.layout)
 
     def tensors(self, rng: Rng) -> dict[str, Any]:
         """Everything that an op might take: a shape of numbers to be drawn, or whole numbers."""

@@ -46,7 +46,7 @@ def in_a_folder() -> Iterator[None]:
     """Lets ops write files into a folder that is removed, and nowhere else. What they print is dropped."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         (Path(folder) / "f").write_bytes(b"a few bytes\n1,2,3\n")
-        before = _files.place.set(_files.Place(folder, closed=True))
+        before = _files.file_root.set(_files.FileRoot(folder, closed=True))
         streams = sys.stdout, sys.stderr
         try:
             with open(os.devnull, "w") as sys.stdout:
@@ -54,7 +54,7 @@ def in_a_folder() -> Iterator[None]:
                 yield
         finally:
             sys.stdout, sys.stderr = streams
-            _files.place.reset(before)
+            _files.file_root.reset(before)
 
 
 def check(op: Op, seed: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import backblocks as bb
 from backblocks.bench.problem import Problem
 from backblocks.ops._inputs import Array
-from backblocks.ops.nn._windows import from_last
+from backblocks.ops.nn._windows import from_channels_last
 
 # Whole numbers up to these are exact in each type.
 _EXACT = {"f16": 1 << 11, "bf16": 1 << 8, "f32": 1 << 16, "f64": 1 << 16}
@@ -63,4 +63,4 @@ def _without_ties(problem: Problem, rng: np.random.Generator) -> Array:
     numbers += place.reshape(1, *space, 1)
     scaled = (numbers - exact // 2).astype(np.float32) * np.float32(4 / exact)
     layout = problem.data_format
-    return np.ascontiguousarray(from_last(scaled.astype(problem.dtype), layout))
+    return np.ascontiguousarray(from_channels_last(scaled.astype(problem.dtype), layout))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from backblocks.dtypes import BY_NAME, DType
 from backblocks.errors import OpError, nearest
-from backblocks.ops.nn._windows import Axis, Sliding, first, last
+from backblocks.ops.nn._windows import Axis, Sliding, channels_last, in_layout
 
 TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 
@@ -122,7 +122,7 @@ class Problem:
     @property
     def last(self) -> tuple[int, ...]:
         """The sizes of the forward input as (batch, *space, channels)."""
-        return last(self.shape, self.data_format)
+        return channels_last(self.shape, self.data_format)
 
     @property
     def axes(self) -> list[Axis]:
@@ -139,7 +139,7 @@ class Problem:
             case "x":
                 return self.shape
             case "y":
-                return first((batch, *(a.out for a in self.axes), out), self.data_format)
+                return in_layout((batch, *(a.out for a in self.axes), out), self.data_format)
             case _ if self.kind.family == "depthwise":
                 return (*self.k, channels, out // channels)
             case _ if self.kind.family == "dilation":
@@ -190,7 +190,7 @@ class Problem:
         return of_all | {"dilations": self._with_ones(self.dilations)}
 
     def _with_ones(self, space: tuple[int, ...]) -> list[int]:
-        return list(first((1, *space, 1), self.data_format))
+        return list(in_layout((1, *space, 1), self.data_format))
 
     def arguments(self, tensors: dict[str, Any]) -> dict[str, Any]:
         """The arguments of the raw op, in backblocks as in TensorFlow."""
@@ -219,7 +219,7 @@ class Problem:
             out = few * (self.out_channels // channels) if self.kind.family == "depthwise" else 6
         groups = min(self.groups, 2)
         few += few % groups
-        shape = first((min(batch, 2), *fitting, few), self.data_format)
+        shape = in_layout((min(batch, 2), *fitting, few), self.data_format)
         return dataclasses.replace(self, shape=shape, out_channels=out, groups=groups)
 
 

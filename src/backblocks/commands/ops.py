@@ -51,7 +51,7 @@ def _search(search: str | None) -> list[Op]:
         op
         for op in sorted(REGISTRY.values(), key=lambda op: (op.group, op.name))
         if all(
-            word in " ".join([op.name, op.snake_name, summary(op), *op.also]).lower()
+            word in " ".join([op.name, op.snake_name, summary(op), *op.aliases]).lower()
             for word in words
         )
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from backblocks.dtypes import is_smooth
+from backblocks.dtypes import is_differentiable
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
 from backblocks.graph.symbol import Symbol, constant, placeholder
@@ -61,7 +61,7 @@ def _traced(
         try:
             result = op(*symbols, **attrs)
             outputs = [*result] if isinstance(result, list | tuple) else [result]
-            ys = [y for y in outputs if isinstance(y, Symbol) and is_smooth(y.dtype)]
+            ys = [y for y in outputs if isinstance(y, Symbol) and is_differentiable(y.dtype)]
             dys = [placeholder(y.shape, y.dtype) for y in ys]
             xs = [x for x in symbols if isinstance(x, Symbol) and x.value is None]
             dxs = gradients(ys, xs, dys)
@@ -81,7 +81,7 @@ def _traced(
 
 
 def _symbol(array: Any, is_open: bool) -> Symbol:
-    if not is_smooth(array.dtype):
+    if not is_differentiable(array.dtype):
         return constant(array)
     return placeholder((None,) * array.ndim if is_open else array.shape, array.dtype)
 

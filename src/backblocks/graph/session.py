@@ -458,14 +458,14 @@ class Session:
     @contextmanager
     def _files_from_folder(self) -> Iterator[None]:
         """Has names of files begin in the session's folder, also on threads that the run starts."""
-        here = _files.Place()
+        here = _files.FileRoot()
         if self.folder is not None:
-            here = _files.Place(self.folder, closed=self.allow_files != "anywhere")
-        before = _files.place.set(here)
+            here = _files.FileRoot(self.folder, closed=self.allow_files != "anywhere")
+        before = _files.file_root.set(here)
         try:
             yield
         finally:
-            _files.place.reset(before)
+            _files.file_root.reset(before)
 
     def _tell(self, event: Event) -> None:
         with self._telling:  # blocks that run side by side have threads of their own
@@ -545,7 +545,11 @@ class Session:
         if os.fsdecode(path).endswith((".npz", ".npy")):
             hint = "Let its name end in .safetensors; restore also reads what np.savez wrote."
             raise _mistake("must not have a name of NumPy's, as it is no such file", "path", hint)
-        with self._running, _naming_path(), _files.written("path", os.fsencode(path)) as file:
+        with (
+            self._running,
+            _naming_path(),
+            _files.open_for_writing("path", os.fsencode(path)) as file,
+        ):
             held = [b for b in self._kept() if b in self._values or _has_start(b)]
             safetensors.write(file, {block.name: self._value(block, Stop()) for block in held})
 

@@ -1,4 +1,4 @@
-"""The declaration of an op: its function, and all that hangs on it."""
+"""The declaration of an op: reference implementation, rules, kernels, worked cases and documentation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Attr:
 
 @dataclass(frozen=True)
 class Case:
-    """A call with a known answer: documentation, regression test and demo at once."""
+    """A worked case, a call with a known answer: documentation, regression test and demo at once."""
 
     about: str
     given: dict[str, Any]
@@ -72,7 +72,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Use:
-    """Lines of Python with what they give, for an op that a case of arrays cannot show."""
+    """An example at Python's prompt (a doctest), for an op that a case of arrays cannot show."""
 
     because: str
     lines: str
@@ -82,8 +82,8 @@ Affects = Literal[
     "", "nan", "later nan", "nan wins", "inf wins", "-inf", "padded -inf", "tie", "padding", "no cell",
     "orig_output", "cut", "below 0", "half", "later image", "apart", "channel windows", "layout", "dilated",
 ]  # fmt: skip
-"""By which rule one sees whether a number is touched by a difference, from the cells that lead to it;
-empty where it is about which calls are taken. `web/src/model/difference-rules.ts` has the rules.
+"""The rule by which the studio marks the elements that a difference from TensorFlow changes; empty where
+the difference is about which calls are accepted. `web/src/model/difference-rules.ts` has the rules.
 """
 
 
@@ -104,7 +104,7 @@ Fill = Callable[..., None]
 
 @dataclass(frozen=True)
 class Kernel:
-    """A faster way to the same answer.
+    """A faster implementation than the reference, which it is tested against.
 
     `plan` takes the Specs of the inputs and the attributes, after the shape rule has passed, and gives
     the function that computes such calls, or None if this kernel cannot.
@@ -132,14 +132,14 @@ class Declaration(Dispatcher):
     beyond: tuple[str, ...] = ()
     slope_range: tuple[float, float] = (-2.0, 2.0)
     stateful: bool = False
-    open_sizes: bool = False
+    data_dependent_shape: bool = False
     writes: tuple[str, ...] = ()
     replaces: bool = False
     fills: bool = False
     holds: bool = False
     files: str = ""
     fed: bool = False
-    also: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     shape_rule: Callable[..., Any] | None = None
     value_rule: Callable[..., Any] | None = None
     initial_rng_state: Callable[..., Any] | None = None
@@ -189,7 +189,7 @@ class Declaration(Dispatcher):
         return rule
 
     def static_value(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """The value of the only output where shapes alone tell it: Specs and attributes in, or None."""
+        """The statically known value of the only output, or None: Specs and attributes in."""
         self.value_rule = rule
         return rule
 
@@ -211,7 +211,7 @@ class Declaration(Dispatcher):
         self.no_gradient_because = because
 
     def cells(self, rule: Callable[..., list[AccessMap]]) -> Callable[..., list[AccessMap]]:
-        """Which cells belong together: (y, *inputs, **attrs) in, all Specs, and access maps out.
+        """The access maps, which cells belong together: (y, *inputs, **attrs) in, all Specs, AccessMaps out.
 
         `y` is the Spec of the output, or a named tuple of them. The shape rule has passed.
         """

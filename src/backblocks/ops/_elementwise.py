@@ -51,11 +51,11 @@ def unary(
     out: str = "y: T",
     slope_range: tuple[float, float] = (-2.0, 2.0),
     corners: Cases | None = None,
-    also: tuple[str, ...] = (),
+    aliases: tuple[str, ...] = (),
 ) -> Op:
     """An op of one input. `case` is a value and the answer; `grad(dy, y, x)` is written with ops.
 
-    `also` are other words that it is found by.
+    `aliases` are other words that it is found by.
     """
 
     def named(x: Array) -> Array:
@@ -64,7 +64,7 @@ def unary(
     function = named if isinstance(reference, np.ufunc) else reference
     cases = {"by hand": case, **(corners or {})}
     signature, text = f"T -> {out}", f"{doc}\n\n{formula}"
-    rules = (cases, grad, slope_range, _same_shape, also, reference)
+    rules = (cases, grad, slope_range, _same_shape, aliases, reference)
     return _complete(name, signature, dtypes, function, text, *rules)
 
 
@@ -82,7 +82,7 @@ def binary(
     corners: Cases | None = None,
     check: Check | None = None,
     fast: np.ufunc | None = None,
-    also: tuple[str, ...] = (),
+    aliases: tuple[str, ...] = (),
 ) -> Op:
     """An op of two inputs that broadcast. `case` is both values and the answer.
 
@@ -101,7 +101,7 @@ def binary(
     function = named if isinstance(reference, np.ufunc) else reference
     cases, ufunc = {"by hand": case, **(corners or {})}, fast or reference
     signature, text = f"T, T -> {out}", f"{doc}\n\n{formula}"
-    rules = (cases, grad, slope_range, rule, also, ufunc)
+    rules = (cases, grad, slope_range, rule, aliases, ufunc)
     op = _complete(name, signature, dtypes, function, text, *rules)
     return op
 
@@ -191,7 +191,7 @@ def _complete(
     grad: Gradient,
     slope_range: tuple[float, float],
     shape: Callable[..., Any],
-    also: tuple[str, ...],
+    aliases: tuple[str, ...],
     ufunc: Any = None,
 ) -> Op:
     reference.__doc__ = doc
@@ -222,7 +222,7 @@ def _complete(
     if dtypes == ("bool",):  # the only type is no variable
         signature, dtypes = signature.replace("T", "bool"), ()
     variables = {"T": dtypes} if dtypes else {}
-    op = Op(name, signature, variables, rounded_once, slope_range=slope_range, also=also)
+    op = Op(name, signature, variables, rounded_once, slope_range=slope_range, aliases=aliases)
     op.shape(shape)
     op.grad(grad)
     cell_to_cell(op)

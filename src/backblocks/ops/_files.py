@@ -1,7 +1,7 @@
-"""The files that ops read and write: where their names begin, and which are allowed.
+"""File access of ops: the folder that names are relative to, and which files are allowed.
 
 A file is named by text, as in TensorFlow. Called on arrays, an op looks for it from the working directory.
-A session can say otherwise: it sets `place` while it runs, and names that lead out of its folder are
+A session can say otherwise: it sets `file_root` while it runs, and names that lead out of its folder are
 refused. All ops find their files through this module.
 """
 
@@ -21,20 +21,20 @@ from backblocks.ops import _memory
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where names of files begin. With `closed`, no name may lead out of the folder."""
+class FileRoot:
+    """The folder that file names are relative to. With `closed`, no name may lead out of it."""
 
     folder: str = ""
     closed: bool = False
 
 
-_HERE = Place()
-place: ContextVar[Place] = ContextVar("place", default=_HERE)
+_WORKING_DIRECTORY = FileRoot()
+file_root: ContextVar[FileRoot] = ContextVar("file_root", default=_WORKING_DIRECTORY)
 
 
-def found(arg: str, name: bytes) -> str:
-    """The path that a name stands for, with every link on the way followed."""
-    here = place.get()
+def resolve(arg: str, name: bytes) -> str:
+    """The real path of a name, with symbolic links followed; refused if it leads out of a closed root."""
+    here = file_root.get()
     text = os.fsdecode(name)
     if not text or "\0" in text:
         hint = "Write its name, such as data/images.bin."
@@ -51,18 +51,18 @@ def found(arg: str, name: bytes) -> str:
     return path
 
 
-def is_there(arg: str, name: bytes) -> bool:
-    return os.path.isfile(found(arg, name))
+def exists(arg: str, name: bytes) -> bool:
+    return os.path.isfile(resolve(arg, name))
 
 
-def _trouble(arg: str, name: str, error: Exception) -> OpError:
+def _file_error(arg: str, name: str, error: Exception) -> OpError:
     why = getattr(error, "strerror", None) or str(error)
-    hint = f"{why}. Names begin in {place.get().folder or 'the working directory'}."
+    hint = f"{why}. Names begin in {file_root.get().folder or 'the working directory'}."
     return OpError("must name a file that can be used", arg=arg, got=name, hint=hint)
 
 
 @contextmanager
-def opened(arg: str, name: bytes) -> Iterator[BinaryIO]:
+def open_for_reading(arg: str, name: bytes) -> Iterator[BinaryIO]:
     """A plain file to read from. Devices and pipes, which may have no end, are refused."""
 
     def opener(path: str, flags: int) -> int:
@@ -75,10 +75,10 @@ def opened(arg: str, name: bytes) -> Iterator[BinaryIO]:
         return handle
 
     try:
-        with open(found(arg, name), "rb", opener=opener) as file:
+        with open(resolve(arg, name), "rb", opener=opener) as file:
             yield file
     except OSError as error:
-        raise _trouble(arg, os.fsdecode(name), error) from None
+        raise _file_error(arg, os.fsdecode(name), error) from None
 
 
 def size_of(file: BinaryIO) -> int:
@@ -98,13 +98,13 @@ def read(arg: str, file: BinaryIO, size: int) -> bytes:
 
 
 @contextmanager
-def written(arg: str, name: bytes) -> Iterator[BinaryIO]:
+def open_for_writing(arg: str, name: bytes) -> Iterator[BinaryIO]:
     """A file to write to, which takes its name when it is whole.
 
     Whoever reads finds the old file or the new one, and no half, even if the process is killed. Folders
     on the way are made, as TensorFlow does.
     """
-    path = found(arg, name)
+    path = resolve(arg, name)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if os.path.isdir(path):
@@ -113,4 +113,4 @@ def written(arg: str, name: bytes) -> Iterator[BinaryIO]:
         with atomic_write(path) as file:
             yield file
     except OSError as error:
-        raise _trouble(arg, os.fsdecode(name), error) from None
+        raise _file_error(arg, os.fsdecode(name), error) from None

@@ -57,7 +57,7 @@ from backblocks.ops._values import (
 )
 from backblocks.ops._workspace import temporary_bytes
 
-__all__ = ["REGISTRY", "Attrs", "Fill", "Op", "Plan", "Value", "builders", "nothing", "op"]
+__all__ = ["REGISTRY", "Attrs", "Fill", "Op", "Plan", "Value", "builders", "op", "zero_gradient"]
 
 REGISTRY: dict[str, Op] = {}
 
@@ -437,7 +437,7 @@ class Op(Declaration):
         inputs = each_value(_with_interruptible_value, inputs)
         specs = self.infer(inputs, attrs)
         kernel, warns, reference = None, True, self.reference_on((*inputs, *specs))
-        if (self.open_sizes or self.fed) and any(map(is_open, flat(specs))):
+        if (self.data_dependent_shape or self.fed) and any(map(is_open, flat(specs))):
             needs = known_bytes(specs) + temporary_bytes(self, inputs, specs)
             return Plan(self, attrs, inputs, specs, reference, None, warns, False, needs)
         pure = not (self.stateful or self.writes)
@@ -521,14 +521,14 @@ def op(
     beyond: tuple[str, ...] = (),
     slope_range: tuple[float, float] = (-2.0, 2.0),
     stateful: bool = False,
-    open_sizes: bool = False,
+    data_dependent_shape: bool = False,
     writes: tuple[str, ...] = (),
     replaces: bool = False,
     fills: bool = False,
     holds: bool = False,
     files: str = "",
     fed: bool = False,
-    also: tuple[str, ...] = (),
+    aliases: tuple[str, ...] = (),
     **dtypes: tuple[str, ...],
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declares an op; see the module's docstring.
@@ -536,15 +536,15 @@ def op(
     `attrs` is a function whose keyword-only parameters are attributes that several ops share; the op's
     own function takes them as `**windows`, say, and hands them on. `beyond` names the attributes that
     TensorFlow does not have. `slope_range` is where tests draw the numbers for finite differences
-    from. `stateful` says that the same inputs may give another answer next time. `open_sizes` says that
-    sizes of the results may be known only when they are computed. `writes` names the inputs that are
-    variables and get a new value: the function gives these values, the first of which are the outputs,
+    from. `stateful` says that the same inputs may give another answer next time. `data_dependent_shape`
+    says that sizes of the results may be known only when they are computed. `writes` names the inputs that
+    are variables and get a new value: the function gives these values, the first of which are the outputs,
     and whoever runs the op keeps them; `replaces` says that their old values do not matter. What a handle
     stands for is changed where it is, and whoever wants to keep the old state hands in a copy; `fills`
     says that it puts in what other ops take out. `holds` says that a session keeps the output from one
     run to the next: a variable, or a handle. `files` says that the op "reads" or "writes" files, by the
     names that it is given: whoever opens a page is asked before it runs. `fed` says that the output has
-    no value unless a run gives it one. `also` are other words that it is found by: what it is called
+    no value unless a run gives it one. `aliases` are other words that it is found by: what it is called
     elsewhere. `version` is raised when what it computes changes.
     """
     return lambda function: Op(
@@ -557,14 +557,14 @@ def op(
         beyond,
         slope_range,
         stateful,
-        open_sizes,
+        data_dependent_shape,
         writes,
         replaces,
         fills,
         holds,
         files,
         fed,
-        also,
+        aliases,
     )
 
 
@@ -572,7 +572,7 @@ def _registered(name: str) -> Op:
     return REGISTRY[name]
 
 
-def nothing(dy: Any, y: Any, *inputs: Any, **attrs: Any) -> list[None]:
+def zero_gradient(dy: Any, y: Any, *inputs: Any, **attrs: Any) -> list[None]:
     """The gradient of an op whose output does not change when its inputs change a little."""
     return [None] * len(inputs)
 

@@ -136,7 +136,7 @@ class Plan(Executable):
 
     def _copied(self, results: Sequence[Any], out: Sequence[Value]) -> Sequence[Value]:
         for array, result in zip(flat(out), flat(results), strict=True):
-            if self.op.open_sizes and array.shape != np.shape(result):
+            if self.op.data_dependent_shape and array.shape != np.shape(result):
                 raise OpError(
                     f"must have the shape of the result, {shape_text(np.shape(result))}",
                     arg="out",

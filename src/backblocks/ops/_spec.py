@@ -1,4 +1,4 @@
-"""What is known of a tensor before it has a value, and the questions shape rules ask of it."""
+"""Spec: the statically known shape, dtype and value of a tensor, and checks of it for shape rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of attribute an op can have. Each reads and checks itself, once, at the edge.
+"""The kinds of attribute that an op can have: each parses and validates a value, once, when the op is called.
 
 A parameter is given a kind by its annotation:
 

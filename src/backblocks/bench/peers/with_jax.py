@@ -14,7 +14,7 @@ import numpy as np
 from backblocks.bench.contender import Contender
 from backblocks.bench.problem import Problem
 from backblocks.ops._inputs import Array
-from backblocks.ops.nn._windows import first
+from backblocks.ops.nn._windows import in_layout
 
 NAME = "jax"
 jax.config.update("jax_enable_x64", True)
@@ -58,14 +58,14 @@ def _function(problem: Problem) -> Callable[..., Any]:
 
 
 def _pool(problem: Problem) -> Callable[..., Any]:
-    k, s = (first((1, *each, 1), problem.data_format) for each in (problem.k, problem.s))
+    k, s = (in_layout((1, *each, 1), problem.data_format) for each in (problem.k, problem.s))
 
     def over_windows(x: Any, start: float, how: Any) -> Any:
         return jax.lax.reduce_window(x, np.array(start, x.dtype), how, k, s, problem.padding)
 
     if problem.kind.family == "max":
         return lambda x: over_windows(x, -np.inf, jax.lax.max)
-    ones = first((1, *problem.last[1:-1], 1), problem.data_format)
+    ones = in_layout((1, *problem.last[1:-1], 1), problem.data_format)
     return lambda x: (
         over_windows(x, 0, jax.lax.add) / over_windows(jnp.ones(ones, x.dtype), 0, jax.lax.add)
     )

@@ -11,7 +11,7 @@ import torch
 from backblocks.bench.contender import SAVED_INDICES, SYMMETRIC_PADDING, Contender
 from backblocks.bench.problem import TYPES, Problem
 from backblocks.ops._inputs import Array
-from backblocks.ops.nn._windows import Axis, from_last, to_last
+from backblocks.ops.nn._windows import Axis, from_channels_last, to_channels_last
 
 NAME = "torch"
 ATEN = torch.ops.aten
@@ -163,4 +163,4 @@ def _numpy(problem: Problem, tensor: Tensor) -> Array:
     if problem.kind.result == "df":
         moved: Array = np.moveaxis(array, (0, 1), (-1, -2)).reshape(problem.sizes("f"))
         return moved
-    return from_last(to_last(array, "NCHW"), problem.data_format)
+    return from_channels_last(to_channels_last(array, "NCHW"), problem.data_format)

@@ -8,7 +8,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over
 from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._op import Value, op, zero_gradient
 from backblocks.ops._spec import (
     Shape,
     Size,
@@ -34,7 +34,7 @@ def fit(d: Value, x: Value) -> Value:
     return ops.reshape(ops.sum(d, axes, keep_dims=True), shape_of(x))
 
 
-@op("BroadcastTo", "T, Tidx -> T", also=("expand", "np.broadcast_to"), T=MOVED, Tidx=INDEX)
+@op("BroadcastTo", "T, Tidx -> T", aliases=("expand", "np.broadcast_to"), T=MOVED, Tidx=INDEX)
 def broadcast_to(input: Array, shape: Array) -> Array:
     """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`.
 
@@ -121,7 +121,7 @@ def _(s0: Spec, s1: Spec) -> tuple[Shape, Shape]:
     return r0.shape, r1.shape
 
 
-broadcast_gradient_args.grad(nothing)
+broadcast_gradient_args.grad(zero_gradient)
 broadcast_gradient_args.case(
     "a row against a matrix",
     s0=np.array([3], np.int32),
@@ -152,7 +152,7 @@ def _(s0: Spec, s1: Spec) -> Shape:
     return (None if m is None or n is None else max(m, n),)
 
 
-broadcast_args.grad(nothing)
+broadcast_args.grad(zero_gradient)
 broadcast_args.case(
     "a row against a matrix", s0=np.array([3]), s1=np.array([2, 1]), out=np.array([2, 3])
 )
@@ -164,7 +164,7 @@ broadcast_args.fails("apart", s0=[2, 3], s1=[2, 2], error="must broadcast")
 broadcast_args.fails("a size below 0", s0=[-1], s1=[1], error="not be negative")
 
 
-@op("Fill", "index_type, T -> T", also=("full", "np.full"), T=FILLED, index_type=INDEX)
+@op("Fill", "index_type, T -> T", aliases=("full", "np.full"), T=FILLED, index_type=INDEX)
 def fill(dims: Array, value: Array) -> Array:
     """A tensor of this shape with `value` in every cell.
 
@@ -207,7 +207,7 @@ fill.fails("a size below zero", dims=[-1], value=5.0, error="negative")
 fill.fails("several values", dims=[2], value=[5.0, 6.0], error="must have one entry")
 
 
-@op("Tile", "T, Tmultiples -> T", also=("repeat", "np.tile"), T=EVERY, Tmultiples=INDEX)
+@op("Tile", "T, Tmultiples -> T", aliases=("repeat", "np.tile"), T=EVERY, Tmultiples=INDEX)
 def tile(input: Array, multiples: Array) -> Array:
     """`input` laid side by side with itself, so many times along each axis.
 

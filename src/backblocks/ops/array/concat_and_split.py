@@ -10,7 +10,7 @@ from backblocks.dtypes import MOVED, SPLIT
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._op import Value, op, zero_gradient
 from backblocks.ops._spec import (
     MAX_RANK,
     Shape,
@@ -83,7 +83,7 @@ def _scalar(axis: Value) -> Value:
 @op(
     "ConcatV2",
     "T*, Tidx -> T",
-    also=("concat", "concatenate", "cat", "np.concatenate"),
+    aliases=("concat", "concatenate", "cat", "np.concatenate"),
     T=MOVED,
     Tidx=INDEX,
 )
@@ -183,7 +183,7 @@ def _(concat_dim: Spec, shape: tuple[Spec, ...]) -> tuple[Shape, ...]:
     return (length,) * len(shape)
 
 
-concat_offset.grad(nothing)
+concat_offset.grad(zero_gradient)
 
 _AXIS_0, _AXIS_1 = np.array(0, np.int32), np.array(1, np.int32)
 _row, _rows = np.array([[1.0, 2]]), np.array([[3.0, 4], [5, 6]])
@@ -275,7 +275,7 @@ def _whole(dy: Sequence[Value], y: Sequence[Value], axis: Value) -> Value:
     return concat_v2(parts, _scalar(axis)) if len(parts) > 1 else parts[0]
 
 
-@op("Split", "int32, T -> output: T*", also=("np.split", "chunk"), T=SPLIT)
+@op("Split", "int32, T -> output: T*", aliases=("np.split", "chunk"), T=SPLIT)
 def split(axis: Array, value: Array, *, num_split: Int) -> tuple[Array, ...]:
     """`value` cut along an axis into parts of one size.
 

@@ -8,14 +8,14 @@ from backblocks.dtypes import EVERY, FLOATS, is_half
 from backblocks.errors import OpError, described
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array, from_weak
-from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._op import Value, op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, agreed
 from backblocks.ops.attrs import PartialShape, Tensor, Text, dtype_of
 
 ValueType = Annotated[Any, dtype_of(*EVERY)]
 
 
-@op("Const", "-> output: dtype", also=("constant", "number", "array", "literal"))
+@op("Const", "-> output: dtype", aliases=("constant", "number", "array", "literal"))
 def const(*, value: Tensor, dtype: ValueType) -> Array:
     """A value that never changes, in type `dtype`."""
     return value if value.dtype == dtype else from_weak(value, dtype, (dtype,))
@@ -37,7 +37,7 @@ def _(*, value: Array, dtype: Any) -> Array:
     return known
 
 
-const.grad(nothing)
+const.grad(zero_gradient)
 const.case("two numbers", value=[1, 2], dtype="float32", out=np.array([1.0, 2], np.float32))
 const.case("nothing", value=np.zeros((0, 3)), dtype="int64", out=np.zeros((0, 3), np.int64))
 const.case("yes", value=True, dtype="bool", out=np.array(True))
@@ -46,7 +46,13 @@ const.fails("a fraction for a whole number", value=0.5, dtype="int32", error="mu
 const.fails("words", value="five", dtype="int32", error="array of numbers")
 
 
-@op("Placeholder", "-> output: dtype", also=("input", "feed"), open_sizes=True, fed=True)
+@op(
+    "Placeholder",
+    "-> output: dtype",
+    aliases=("input", "feed"),
+    data_dependent_shape=True,
+    fed=True,
+)
 def placeholder(*, dtype: ValueType, shape: PartialShape = None) -> Array:
     """A value that is fed at run time. Sizes that are not known before are None."""
     raise OpError(
@@ -63,7 +69,7 @@ def _(*, dtype: Any, shape: Shape) -> Shape:
     return shape
 
 
-placeholder.grad(nothing)
+placeholder.grad(zero_gradient)
 placeholder.in_use(
     "It has a value only in a session that is fed one.",
     """
@@ -76,7 +82,7 @@ placeholder.in_use(
 placeholder.fails("nothing was fed", dtype="float32", shape=[2, None], error="must be fed")
 
 
-@op("PlaceholderWithDefault", "dtype -> output: dtype", open_sizes=True, dtype=EVERY)
+@op("PlaceholderWithDefault", "dtype -> output: dtype", data_dependent_shape=True, dtype=EVERY)
 def placeholder_with_default(input: Array, *, shape: PartialShape) -> Array:
     """A value that can be fed at run time, and is `input` when it is not.
 
@@ -129,7 +135,7 @@ ensure_shape.fails("three rows", input=np.zeros((3, 3)), shape=[2, None], error=
 ensure_shape.fails("no rows", input=5.0, shape=[None], error="is asked for")
 
 
-@op("StopGradient", "T -> T", also=("detach",), T=EVERY)
+@op("StopGradient", "T -> T", aliases=("detach",), T=EVERY)
 def stop_gradient(input: Array) -> Array:
     """`input` as it is; gradients do not pass.
 
@@ -139,7 +145,7 @@ def stop_gradient(input: Array) -> Array:
 
 
 stop_gradient.shape(lambda input: input.shape)
-stop_gradient.grad(nothing)
+stop_gradient.grad(zero_gradient)
 
 
 @op("PreventGradient", "T -> T", T=EVERY)

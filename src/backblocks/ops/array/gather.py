@@ -129,7 +129,7 @@ def _counted(indices: Value, axis: int, rank: int, index_type: str) -> Value:
 @op(
     "GatherV2",
     "Tparams, Tindices, Taxis -> Tparams",
-    also=("gather", "take", "index_select", "np.take", "embedding"),
+    aliases=("gather", "take", "index_select", "np.take", "embedding"),
     Tparams=MOVED,
     Tindices=INDEX_TYPES,
     Taxis=INDEX,

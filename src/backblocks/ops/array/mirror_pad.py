@@ -69,7 +69,7 @@ def _checked(n: int, pads: list[int], mode: str, hint: str) -> int:
 @op(
     "MirrorPad",
     "T, Tpaddings -> T",
-    also=("reflection padding", "symmetric padding"),
+    aliases=("reflection padding", "symmetric padding"),
     T=VALUES,
     Tpaddings=INDEX,
 )

@@ -6,7 +6,7 @@ from backblocks.dtypes import VALUES
 from backblocks.errors import OpError
 from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, scalar_value
 from backblocks.ops.attrs import Int
 
@@ -14,7 +14,7 @@ from backblocks.ops.attrs import Int
 @op(
     "OneHot",
     "TI, int32, T, T -> T",
-    also=("one-hot", "np.eye"),
+    aliases=("one-hot", "np.eye"),
     T=VALUES,
     TI=("uint8", "int8", "int32", "int64"),
 )
@@ -68,7 +68,7 @@ def _(
     return [AccessMap("apply", ("indices", "on_value", "off_value"), loops, cells)]
 
 
-one_hot.grad(nothing)
+one_hot.grad(zero_gradient)
 _on, _off = np.array(1.0), np.array(0.0)
 one_hot.case(
     "three classes; a class that is not there",

@@ -64,7 +64,7 @@ def _inside(dy: Value, input: Value, paddings: Value) -> Value:
     return ops.slice(dy, begin, shape_of(input, begin.dtype.name))
 
 
-@op("Pad", "T, Tpaddings -> T", also=("zero padding", "np.pad"), T=VALUES, Tpaddings=INDEX)
+@op("Pad", "T, Tpaddings -> T", aliases=("zero padding", "np.pad"), T=VALUES, Tpaddings=INDEX)
 def pad(input: Array, paddings: Array) -> Array:
     """`input` with zeros around it. A row of `paddings` says how many before and after an axis.
 
@@ -95,7 +95,7 @@ def _(dy: Value, y: Value, input: Value, paddings: Value) -> list[Value]:
     return [_inside(dy, input, paddings), None]
 
 
-@op("PadV2", "T, Tpaddings, T -> T", also=("constant padding",), T=VALUES, Tpaddings=INDEX)
+@op("PadV2", "T, Tpaddings, T -> T", aliases=("constant padding",), T=VALUES, Tpaddings=INDEX)
 def pad_v2(input: Array, paddings: Array, constant_values: Array) -> Array:
     """Pad with another value than zero around it.
 

@@ -12,7 +12,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, in_row_major_order, no_cells
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, nothing, op
+from backblocks.ops._op import Fill, Value, op, zero_gradient
 from backblocks.ops._plan import CopyKernel
 from backblocks.ops._spec import (
     MAX_RANK,
@@ -40,7 +40,7 @@ def shape_of(x: Value, out_type: str = "int32") -> Value:
     return ops.shape(x, out_type=out_type)
 
 
-@op("Shape", "T -> output: out_type", also=("size", "x.shape"), T=EVERY)
+@op("Shape", "T -> output: out_type", aliases=("size", "x.shape"), T=EVERY)
 def shape(input: Array, *, out_type: IndexType = "int32") -> Array:
     """The sizes of `input`, as a vector.
 
@@ -71,7 +71,7 @@ def _(input: Spec, *, out_type: Any) -> Any:
     return np.array(input.shape, out_type) if is_known(input.shape) else None
 
 
-shape.grad(nothing)
+shape.grad(zero_gradient)
 shape.case("of a matrix", input=np.zeros((2, 3)), out=np.array([2, 3], np.int32))
 
 
@@ -98,7 +98,7 @@ def _(input: Spec, *, out_type: Any) -> Any:
     return np.array(math.prod(n for n in input.shape if n is not None), out_type)
 
 
-size.grad(nothing)
+size.grad(zero_gradient)
 size.case("of a matrix", input=np.zeros((2, 3)), out=np.array(6, np.int32))
 for _each in (shape, size):
     _each.fails(
@@ -127,7 +127,7 @@ def _(input: tuple[Spec, ...], *, out_type: Any) -> tuple[Shape, ...]:
     return tuple((None if spec.shape is None else len(spec.shape),) for spec in input)
 
 
-shape_n.grad(nothing)
+shape_n.grad(zero_gradient)
 shape_n.case(
     "of a matrix and a scalar",
     input=[np.zeros((2, 3)), np.zeros(())],
@@ -152,12 +152,12 @@ def rank(input: Array) -> Array:
 
 
 rank.shape(lambda input: ())
-rank.grad(nothing)
+rank.grad(zero_gradient)
 rank.case("of a matrix", input=np.zeros((2, 3)), out=np.array(2, np.int32))
 rank.case("of a scalar", input=np.array(7.0), out=np.array(0, np.int32))
 
 
-@op("Reshape", "T, Tshape -> T", also=("view", "np.reshape"), T=EVERY, Tshape=INDEX)
+@op("Reshape", "T, Tshape -> T", aliases=("view", "np.reshape"), T=EVERY, Tshape=INDEX)
 def reshape(tensor: Array, shape: Array) -> Array:
     """The same cells, in row-major order, in another shape. One size may be -1: what is left over.
 
@@ -238,7 +238,7 @@ reshape.fails("two open sizes", tensor=np.zeros(6), shape=[-1, -1], error="one -
 @op(
     "ExpandDims",
     "T, Tdim -> T",
-    also=("unsqueeze", "np.expand_dims", "newaxis"),
+    aliases=("unsqueeze", "np.expand_dims", "newaxis"),
     T=EVERY,
     Tdim=INDEX,
 )
@@ -278,7 +278,7 @@ expand_dims.fails("two axes", input=np.zeros(2), axis=[0, 1], error="one entry")
 expand_dims.fails("beyond the last", input=np.zeros(2), axis=3, error="must lie in")
 
 
-@op("Squeeze", "T -> T", also=("np.squeeze",), T=EVERY)
+@op("Squeeze", "T -> T", aliases=("np.squeeze",), T=EVERY)
 def squeeze(input: Array, *, axis: Axes = ()) -> Array:
     """`input` without its axes of size 1: those that `axis` names, or all if it names none.
 
@@ -317,7 +317,7 @@ squeeze.fails("of another size", input=np.zeros((1, 2)), axis=[1], error="must h
 squeeze.fails("beyond the last", input=np.zeros((1, 2)), axis=[2], error="must lie in")
 
 
-@op("Identity", "T -> T", also=("pass", "copy"), T=EVERY)
+@op("Identity", "T -> T", aliases=("pass", "copy"), T=EVERY)
 def identity(input: Array) -> Array:
     """`input` as it is.
 
@@ -326,7 +326,7 @@ def identity(input: Array) -> Array:
     return input.copy()
 
 
-@op("ZerosLike", "T -> y: T", also=("zeros", "np.zeros_like"), T=VALUES)
+@op("ZerosLike", "T -> y: T", aliases=("zeros", "np.zeros_like"), T=VALUES)
 def zeros_like(x: Array) -> Array:
     """Zeros in the shape of `x`; of strings empty ones.
 
@@ -335,7 +335,7 @@ def zeros_like(x: Array) -> Array:
     return zeros(x.shape, x.dtype)
 
 
-@op("OnesLike", "T -> y: T", also=("ones", "np.ones_like"), T=ALL)
+@op("OnesLike", "T -> y: T", aliases=("ones", "np.ones_like"), T=ALL)
 def ones_like(x: Array) -> Array:
     """Ones in the shape of `x`.
 
@@ -380,8 +380,8 @@ for each in (reshape, expand_dims, squeeze, identity):
 zeros_like.static_value(lambda x: _few_alike(x, zeros))
 ones_like.static_value(lambda x: _few_alike(x, np.ones))
 identity.grad(lambda dy, y, input: [dy])
-zeros_like.grad(nothing)
-ones_like.grad(nothing)
+zeros_like.grad(zero_gradient)
+ones_like.grad(zero_gradient)
 identity.case("three numbers", input=np.array([1.0, 2, 3]), out=np.array([1.0, 2, 3]))
 zeros_like.case("three numbers", x=np.array([1.0, 2, 3]), out=np.zeros(3))
 ones_like.case("three numbers", x=np.array([1.0, 2, 3]), out=np.ones(3))

@@ -16,7 +16,7 @@ from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Int
 
 
-@op("Slice", "T, Index, Index -> T", also=("crop", "narrow"), T=MOVED, Index=INDEX)
+@op("Slice", "T, Index, Index -> T", aliases=("crop", "narrow"), T=MOVED, Index=INDEX)
 def slice_(input: Array, begin: Array, size: Array) -> Array:
     """The box of cells that starts at `begin` and has this `size`; -1 is all that follows.
 
@@ -226,7 +226,7 @@ def _sliced(shape: Shape, begin: Spec, end: Spec, strides: Spec, masks: dict[str
 @op(
     "StridedSlice",
     "T, Index, Index, Index -> T",
-    also=("x[a:b:c]", "slicing"),
+    aliases=("x[a:b:c]", "slicing"),
     attrs=_masks,
     T=MOVED,
     Index=("int16", *INDEX),

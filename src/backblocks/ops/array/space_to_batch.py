@@ -13,7 +13,7 @@ from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import ImageLayout, Int
-from backblocks.ops.nn._windows import first, last
+from backblocks.ops.nn._windows import channels_last, in_layout
 
 
 def _geometry(
@@ -422,7 +422,7 @@ def _depth_cells(
     deep: str, wide: str, deep_sizes: tuple[int, ...], block_size: int, data_format: str
 ) -> list[AccessMap]:
     """The cells of the pin `deep`, whose channels are blocks, and of the pin `wide`, which has them."""
-    n, h, w, c = last(deep_sizes, data_format)
+    n, h, w, c = channels_last(deep_sizes, data_format)
     k = block_size
     loops = {"n": n, "h": h, "w": w, "kh": k, "kw": k, "c": c // k**2}
     at = {name: loop(name) for name in loops}
@@ -433,7 +433,7 @@ def _depth_cells(
         wide: (image, at["h"] * k + at["kh"], at["w"] * k + at["kw"], channel),
     }
     cells = {
-        pin: Cells(first(place, data_format), axes=data_format) for pin, place in places.items()
+        pin: Cells(in_layout(place, data_format), axes=data_format) for pin, place in places.items()
     }
     return [AccessMap("copy", ("input",), loops, cells)]
 

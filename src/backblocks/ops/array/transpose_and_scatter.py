@@ -20,7 +20,7 @@ from backblocks.ops._access_maps import (
 )
 from backblocks.ops._chunks import ELEMENT_COST, chunks
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._op import Value, op, zero_gradient
 from backblocks.ops._spec import (
     Shape,
     Size,
@@ -39,7 +39,7 @@ from backblocks.ops.attrs import Int, choice
 @op(
     "Transpose",
     "T, Tperm -> y: T",
-    also=("permute", "np.transpose", "swap axes"),
+    aliases=("permute", "np.transpose", "swap axes"),
     T=MOVED,
     Tperm=INDEX,
 )
@@ -141,12 +141,12 @@ def _is_order(x: Array) -> bool:
     return bool(found.all())
 
 
-invert_permutation.grad(nothing)
+invert_permutation.grad(zero_gradient)
 invert_permutation.case("three", x=np.array([2, 0, 1]), out=np.array([1, 2, 0]))
 invert_permutation.fails("one twice", x=[0, 0], error="once")
 
 
-@op("Pack", "T* -> T", also=("stack", "np.stack"), T=MOVED)
+@op("Pack", "T* -> T", aliases=("stack", "np.stack"), T=MOVED)
 def pack(values: tuple[Array, ...], *, axis: Int = 0) -> Array:
     """Tensors of one shape, stacked along a new axis.
 
@@ -207,7 +207,7 @@ MOST_PARTS = 2**16
 """More tensors than anybody can wire, and few enough to make at once."""
 
 
-@op("Unpack", "T -> output: T*", also=("unstack", "unbind"), T=MOVED)
+@op("Unpack", "T -> output: T*", aliases=("unstack", "unbind"), T=MOVED)
 def unpack(value: Array, *, num: Int, axis: Int = 0) -> tuple[Array, ...]:
     """The slices of `value` along `axis`, each with one axis less.
 
@@ -325,7 +325,7 @@ def _index_depth(indices: Spec, rank: int) -> Size:
 @op(
     "GatherNd",
     "Tparams, Tindices -> Tparams",
-    also=("index", "x[i, j]"),
+    aliases=("index", "x[i, j]"),
     Tparams=MOVED,
     Tindices=INDEX_TYPES,
 )
@@ -395,7 +395,7 @@ gather_nd.fails("outside", params=np.zeros((2, 2)), indices=[[2, 0]], error="ins
 gather_nd.fails("too long", params=np.zeros(2), indices=[[0, 0]], error="at most 1")
 
 
-@op("ScatterNd", "Tindices, T, Tindices -> T", also=("scatter",), T=VALUES, Tindices=INDEX_TYPES)
+@op("ScatterNd", "Tindices, T, Tindices -> T", aliases=("scatter",), T=VALUES, Tindices=INDEX_TYPES)
 def scatter_nd(
     indices: Array, updates: Array, shape: Array, *, bad_indices_policy: BadIndices = ""
 ) -> Array:

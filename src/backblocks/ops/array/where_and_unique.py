@@ -8,12 +8,18 @@ import numpy as np
 from backblocks.dtypes import ALL, NAMES, VALUES, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, ranked, shape_text, sizes_from
 from backblocks.ops.array.shapes import INDEX, IndexType
 
 
-@op("Where", "T -> index: int64", also=("nonzero", "np.argwhere"), T=ALL, open_sizes=True)
+@op(
+    "Where",
+    "T -> index: int64",
+    aliases=("nonzero", "np.argwhere"),
+    T=ALL,
+    data_dependent_shape=True,
+)
 def where(condition: Array) -> Array:
     """The indices of all cells that are true, or not 0, in row-major order: one row for each cell.
 
@@ -27,7 +33,7 @@ def _(condition: Spec) -> Shape:
     return None, None if condition.shape is None else len(condition.shape)
 
 
-where.grad(nothing)
+where.grad(zero_gradient)
 where.case(
     "in a matrix",
     condition=np.array([[False, True], [True, False], [True, True]]),
@@ -68,7 +74,7 @@ def _row(x: Spec, out_idx: Any) -> Shape:
     return shape
 
 
-@op("ListDiff", "T, T -> out: T, idx: out_idx", T=VALUES, open_sizes=True)
+@op("ListDiff", "T, T -> out: T, idx: out_idx", T=VALUES, data_dependent_shape=True)
 def list_diff(x: Array, y: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array]:
     """The cells of the row `x` whose values are not in the row `y`, and their places in `x`.
 
@@ -115,7 +121,7 @@ list_diff.differs(
 list_diff.fails("a matrix", x=np.zeros((1, 2)), y=np.zeros(2), error="1 dimension")
 
 
-@op("Unique", "T -> y: T, idx: out_idx", T=VALUES, open_sizes=True)
+@op("Unique", "T -> y: T, idx: out_idx", T=VALUES, data_dependent_shape=True)
 def unique(x: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array]:
     """The values of the row `x`, each once, in the order in which they come.
 
@@ -132,7 +138,12 @@ def _(x: Spec, *, out_idx: Any) -> tuple[Shape, Shape]:
     return (None,), _row(x, out_idx)
 
 
-@op("UniqueWithCounts", "T -> y: T, idx: out_idx, count: out_idx", T=VALUES, open_sizes=True)
+@op(
+    "UniqueWithCounts",
+    "T -> y: T, idx: out_idx, count: out_idx",
+    T=VALUES,
+    data_dependent_shape=True,
+)
 def unique_with_counts(x: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array, Array]:
     """Unique, and how often each value comes.
 
@@ -214,7 +225,7 @@ def _(indices: Spec, dims: Spec) -> Shape:
     return (rank, *indices.shape)
 
 
-unravel_index.grad(nothing)
+unravel_index.grad(zero_gradient)
 unravel_index.case(
     "cells of a matrix",
     indices=np.array([5, 1, 0]),

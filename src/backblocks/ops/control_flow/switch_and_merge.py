@@ -15,7 +15,7 @@ from backblocks.ops._spec import Shape, Spec, scalar_value
 @op(
     "Switch",
     "T, bool -> output_false: T, output_true: T",
-    also=("branch", "if"),
+    aliases=("branch", "if"),
     fed=True,
     T=VALUES,
 )
@@ -77,8 +77,8 @@ switch.differs(
 @op(
     "Merge",
     "T* -> output: T, value_index: int32",
-    also=("join branches",),
-    open_sizes=True,
+    aliases=("join branches",),
+    data_dependent_shape=True,
     T=EVERY,
 )
 def merge(inputs: Sequence[Array]) -> tuple[Array, Array]:

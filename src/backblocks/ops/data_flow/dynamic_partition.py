@@ -28,7 +28,7 @@ def _behind(arg: str, data: Spec, numbers: Spec, what: str) -> Shape:
     return data.shape[rank:]
 
 
-@op("DynamicPartition", "T, int32 -> outputs: T*", open_sizes=True, T=VALUES)
+@op("DynamicPartition", "T, int32 -> outputs: T*", data_dependent_shape=True, T=VALUES)
 def dynamic_partition(data: Array, partitions: Array, *, num_partitions: Int) -> tuple[Array, ...]:
     """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each.
 
@@ -132,7 +132,7 @@ dynamic_partition.differs(
 )
 
 
-@op("DynamicStitch", "int32*, T* -> merged: T", open_sizes=True, T=VALUES)
+@op("DynamicStitch", "int32*, T* -> merged: T", data_dependent_shape=True, T=VALUES)
 def dynamic_stitch(indices: Sequence[Array], data: Sequence[Array]) -> Array:
     """One tensor of slices, each of which says where it goes.
 

@@ -16,7 +16,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._handles import State, declared, handle, state_in
 from backblocks.ops._inputs import Array
 from backblocks.ops._memory import BYTES_OF_ARRAY, retained_bytes
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, agreed, is_known, scalar_value, shape_text
 from backblocks.ops.attrs import Flag, Int, Shapes, Text, dtypes_of
 
@@ -104,7 +104,7 @@ def _element_text(element: Element) -> str:
 # -- making one -----------------------------------------------------------------------------------
 
 
-@op("FIFOQueueV2", "-> handle: resource", also=("queue",), holds=True, stateful=True)
+@op("FIFOQueueV2", "-> handle: resource", aliases=("queue",), holds=True, stateful=True)
 def fifo_queue_v2(
     *,
     component_types: ComponentTypes,
@@ -404,7 +404,7 @@ def _count(n: Spec) -> int | None:
     "resource -> components: component_types**",
     writes=("handle",),
     stateful=True,
-    open_sizes=True,
+    data_dependent_shape=True,
 )
 def queue_dequeue_v2(
     handle: Array, *, component_types: ComponentTypes, timeout_ms: Int = -1
@@ -519,7 +519,7 @@ queue_dequeue_many_v2.fails(
     "resource, int32 -> components: component_types**",
     writes=("handle",),
     stateful=True,
-    open_sizes=True,
+    data_dependent_shape=True,
 )
 def queue_dequeue_up_to_v2(
     handle: Array, n: Array, *, component_types: ComponentTypes, timeout_ms: Int = -1
@@ -641,7 +641,7 @@ for _each in (
     *(queue_dequeue_many_v2, queue_dequeue_up_to_v2, queue_size_v2, queue_is_closed_v2),
     queue_close_v2,
 ):
-    _each.grad(nothing)
+    _each.grad(zero_gradient)
 
 for _each, _what in (
     (queue_enqueue_v2, "room for the element"),

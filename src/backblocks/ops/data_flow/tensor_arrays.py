@@ -17,7 +17,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._handles import State, declared, gradient_call, handle, state_in
 from backblocks.ops._inputs import Array
 from backblocks.ops._memory import retained_bytes
-from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._op import Value, op, zero_gradient
 from backblocks.ops._spec import (
     Shape,
     Spec,
@@ -330,7 +330,7 @@ tensor_array_write_v3.fails(
     "TensorArrayReadV3",
     "resource, int32, float32 -> value: dtype",
     stateful=True,
-    open_sizes=True,
+    data_dependent_shape=True,
 )
 def tensor_array_read_v3(handle: Array, index: Array, flow_in: Array, *, dtype: ValueType) -> Array:
     """Reads an element."""
@@ -415,7 +415,7 @@ def _check_once(array: TensorArray, indices: Sequence[int], why: str) -> None:
     "TensorArrayGatherV3",
     "resource, int32, float32 -> value: dtype",
     stateful=True,
-    open_sizes=True,
+    data_dependent_shape=True,
 )
 def tensor_array_gather_v3(
     handle: Array,
@@ -597,7 +597,7 @@ tensor_array_scatter_v3.fails(
     "TensorArrayConcatV3",
     "resource, float32 -> value: dtype, lengths: int64",
     stateful=True,
-    open_sizes=True,
+    data_dependent_shape=True,
 )
 def tensor_array_concat_v3(
     handle: Array, flow_in: Array, *, dtype: ValueType, element_shape_except0: PartialShape = None
@@ -855,4 +855,4 @@ def _(dy: Value, y: Value, handle: Value, flow_in: Value, *, source: str) -> lis
 
 
 for _each in (tensor_array_v3, tensor_array_size_v3, tensor_array_close_v3):
-    _each.grad(nothing)
+    _each.grad(zero_gradient)

@@ -200,7 +200,7 @@ class Bundle:
         if not dtype.hasobject and length != math.prod(shape) * dtype.itemsize:
             raise Broken(f"{name!r} has not as many bytes as its shape says")
         path = self._prefix + b".data-%05d-of-%05d" % (shard, self._shards)
-        with _files.opened(arg, path) as file:
+        with _files.open_for_reading(arg, path) as file:
             if start + length > _files.size_of(file):
                 raise Broken(f"{name!r} lies outside its file")
             file.seek(start)

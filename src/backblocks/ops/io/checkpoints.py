@@ -15,7 +15,7 @@ from backblocks.dtypes import BY_NAME, NAMES, VALUES, DType
 from backblocks.errors import OpError, described, nearest
 from backblocks.ops import _files
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, ranked, shape_text
 from backblocks.ops.array.const_and_placeholder import ValueType
 from backblocks.ops.attrs import Int, dtypes_of
@@ -83,8 +83,8 @@ class Npz:
 def checkpoint(arg: str, name: bytes) -> Iterator[Tensors]:
     """The checkpoint of this name, in whatever format it is; `name.index` if that is there."""
     index = name + b".index"
-    bundle = _files.is_there(arg, index) and not _files.is_there(arg, name)
-    with _files.opened(arg, index if bundle else name) as file:
+    bundle = _files.exists(arg, index) and not _files.exists(arg, name)
+    with _files.open_for_reading(arg, index if bundle else name) as file:
         size = _files.size_of(file)
         start = file.read(9)
         file.seek(max(0, size - 8))
@@ -210,7 +210,7 @@ def _check_names(spec: Spec) -> None:
 
 def _saved(arg: str, filename: Array, names: Array, tensors: Sequence[Array]) -> None:
     texts = [name.decode() for name in names.flat]
-    with _files.written(arg, filename.item()) as file:
+    with _files.open_for_writing(arg, filename.item()) as file:
         _safetensors.write(file, dict(zip(texts, tensors, strict=True)))
 
 
@@ -297,7 +297,13 @@ for _each, _file in ((save, "a table"), (save_v2, "`prefix.index` and `prefix.da
 # -- restoring ------------------------------------------------------------------------------------
 
 
-@op("Restore", "string, string -> tensor: dt", files="reads", stateful=True, open_sizes=True)
+@op(
+    "Restore",
+    "string, string -> tensor: dt",
+    files="reads",
+    stateful=True,
+    data_dependent_shape=True,
+)
 def restore(
     file_pattern: Array, tensor_name: Array, *, dt: ValueType, preferred_shard: Int = -1
 ) -> Array:
@@ -326,7 +332,7 @@ def _(file_pattern: Spec, tensor_name: Spec, *, dt: DType, preferred_shard: int)
     "string, string, string -> tensor: dt",
     files="reads",
     stateful=True,
-    open_sizes=True,
+    data_dependent_shape=True,
 )
 def restore_slice(
     file_pattern: Array,
@@ -362,7 +368,7 @@ def _(
     "string, string, string -> tensors: dtypes**",
     files="reads",
     stateful=True,
-    open_sizes=True,
+    data_dependent_shape=True,
 )
 def restore_v2(
     prefix: Array, tensor_names: Array, shape_and_slices: Array, *, dtypes: ValueTypes
@@ -442,4 +448,4 @@ for _each in (restore, restore_slice, restore_v2):
         ours="Reads safetensors, npz and both of TensorFlow's own, but for tensors kept in several slices.",
     )
 for _each in (save, save_v2, restore, restore_slice, restore_v2):
-    _each.grad(nothing)
+    _each.grad(zero_gradient)

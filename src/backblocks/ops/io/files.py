@@ -9,14 +9,14 @@ import numpy as np
 from backblocks.errors import OpError
 from backblocks.ops import _files
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, scalar_value
 
 
 @op("ReadFile", "string -> contents: string", files="reads", stateful=True)
 def read_file(filename: Array) -> Array:
     """All bytes of a file."""
-    with _files.opened("filename", filename.item()) as file:
+    with _files.open_for_reading("filename", filename.item()) as file:
         return np.array(_files.read("filename", file, _files.size_of(file)), object)
 
 
@@ -26,7 +26,7 @@ def _(filename: Spec) -> Shape:
     return ()
 
 
-read_file.grad(nothing)
+read_file.grad(zero_gradient)
 read_file.in_use(
     "It reads a file, which must be there.",
     """
@@ -44,7 +44,7 @@ read_file.fails("no name", filename="", error="must name a file")
 @op("WriteFile", "string, string ->", files="writes", stateful=True)
 def write_file(filename: Array, contents: Array) -> None:
     """Makes a file of these bytes, in place of one that has its name."""
-    with _files.written("filename", filename.item()) as file:
+    with _files.open_for_writing("filename", filename.item()) as file:
         file.write(contents.item())
 
 
@@ -54,7 +54,7 @@ def _(filename: Spec, contents: Spec) -> None:
     scalar_value("contents", contents)
 
 
-write_file.grad(nothing)
+write_file.grad(zero_gradient)
 write_file.in_use(
     "It gives nothing but a file.",
     """
@@ -78,7 +78,13 @@ write_file.differs(
 _SPECIAL = re.compile(r"[*?\[\\]")
 
 
-@op("MatchingFiles", "string -> filenames: string", files="reads", stateful=True, open_sizes=True)
+@op(
+    "MatchingFiles",
+    "string -> filenames: string",
+    files="reads",
+    stateful=True,
+    data_dependent_shape=True,
+)
 def matching_files(pattern: Array) -> Array:
     """The names of files and folders that fit a pattern or one of several, in order.
 
@@ -102,7 +108,7 @@ def matches(arg: str, pattern: bytes) -> Iterator[bytes]:
     text = os.fsdecode(pattern)
     special = _SPECIAL.search(text)
     if special is None:
-        if text and os.path.lexists(_files.found(arg, pattern.rstrip(b"/") or pattern)):
+        if text and os.path.lexists(_files.resolve(arg, pattern.rstrip(b"/") or pattern)):
             yield pattern
         return
     # As TensorFlow does: where the pattern has no folder of its own, the names begin with "./".
@@ -118,7 +124,7 @@ def _walk(arg: str, folder: str, parts: list[re.Pattern[str]]) -> Iterator[str]:
     """Names below `folder`, of which each part fits the expression in its place."""
     first, *more = parts
     try:
-        below = os.listdir(_files.found(arg, os.fsencode(folder or "/")))
+        below = os.listdir(_files.resolve(arg, os.fsencode(folder or "/")))
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return
     for name in below:
@@ -168,7 +174,7 @@ def _set(letters: str) -> str:
     return out
 
 
-matching_files.grad(nothing)
+matching_files.grad(zero_gradient)
 matching_files.in_use(
     "It looks for files, which must be there.",
     """
@@ -196,7 +202,7 @@ def _(basename: Spec, shard: Spec, num_shards: Spec) -> Shape:
     return ()
 
 
-sharded_filename.grad(nothing)
+sharded_filename.grad(zero_gradient)
 sharded_filename.case(
     "the fourth of twelve",
     basename="run/state",

@@ -16,7 +16,7 @@ from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.ops import _files, _memory
 from backblocks.ops._handles import State, declared, handle, state_in
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, scalar_value
 from backblocks.ops.attrs import Int, Text, choice
 from backblocks.ops.data_flow.queues import Queue
@@ -91,7 +91,7 @@ class FixedLengthRecords(Reader):
         self.unpacked = b""
 
     def records(self, work: bytes, most: int) -> tuple[list[Record], bool]:
-        with _files.opened(WORK, work) as file:
+        with _files.open_for_reading(WORK, work) as file:
             if self.packed and not self.number:
                 self.grow(-len(self.unpacked))
                 self.unpacked = b""
@@ -160,7 +160,7 @@ class Lines(Reader):
 
     def records(self, work: bytes, most: int) -> tuple[list[Record], bool]:
         found: list[Record] = []
-        with _files.opened(WORK, work) as file:
+        with _files.open_for_reading(WORK, work) as file:
             file.seek(self.position)
             for line in file:
                 self.position += len(line)
@@ -179,7 +179,7 @@ class WholeFiles(Reader):
     """Every file is one record."""
 
     def records(self, work: bytes, most: int) -> tuple[list[Record], bool]:
-        with _files.opened(WORK, work) as file:
+        with _files.open_for_reading(WORK, work) as file:
             return [(work, _files.read(WORK, file, _files.size_of(file)))], True
 
 
@@ -354,7 +354,7 @@ def _(reader_handle: Spec, queue_handle: Spec) -> tuple[Shape, Shape]:
     "resource, resource, int64 -> keys: string, values: string",
     writes=_BOTH,
     stateful=True,
-    open_sizes=True,
+    data_dependent_shape=True,
 )
 def reader_read_up_to_v2(
     reader_handle: Array, queue_handle: Array, num_records: Array
@@ -503,4 +503,4 @@ for _each in (
     *(identity_reader_v2, reader_read_v2, reader_read_up_to_v2, reader_reset_v2),
     *(reader_num_records_produced_v2, reader_num_work_units_completed_v2),
 ):
-    _each.grad(nothing)
+    _each.grad(zero_gradient)

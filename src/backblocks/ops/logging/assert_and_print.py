@@ -93,7 +93,7 @@ assert_.fails("two conditions", condition=[True, True], data=[1.0], error="must 
 assert_.fails("nothing to say", condition=True, data=[], error="at least 1")
 
 
-@op("Print", "T, U** -> output: T", also=("log", "debug"), stateful=True, T=EVERY, U=EVERY)
+@op("Print", "T, U** -> output: T", aliases=("log", "debug"), stateful=True, T=EVERY, U=EVERY)
 def print_(
     input: Array,
     data: Sequence[Array],

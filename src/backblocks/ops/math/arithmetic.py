@@ -17,7 +17,7 @@ from backblocks.ops._elementwise import (
     unary,
 )
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._op import Value, op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, agreed, shape_text
 from backblocks.ops.array.broadcasting import fit
 from backblocks.ops.attrs import PartialShape
@@ -159,24 +159,24 @@ add = binary(
     "Add", np.add, NUMBERS, "x plus y.",
     "z = x + y",
     ([1.0, 2.0], [3.0], [4.0, 5.0]), _add_grad,
-    also=("plus", "+"))
+    aliases=("plus", "+"))
 add_v2 = binary(
     "AddV2", np.add, NUMBERS, "x plus y.",
     "z = x + y",
     ([1.0, 2.0], [3.0], [4.0, 5.0]), _add_grad,
-    also=("add", "plus", "sum of two", "np.add", "+"))
+    aliases=("add", "plus", "sum of two", "np.add", "+"))
 sub = binary(
     "Sub", np.subtract, NUMBERS, "x minus y.",
     "z = x - y",
     ([1.0, 4.0], [3.0], [-2.0, 1.0]),
     lambda dz, z, x, y: [fit(dz, x), fit(ops.neg(dz), y)],
-    also=("subtract", "minus", "np.subtract", "-"))
+    aliases=("subtract", "minus", "np.subtract", "-"))
 mul = binary(
     "Mul", np.multiply, NUMBERS, "x times y.",
     "z = x · y",
     ([1.0, 2.0], [3.0], [3.0, 6.0]),
     lambda dz, z, x, y: [fit(ops.mul(dz, conjugate(y)), x), fit(ops.mul(dz, conjugate(x)), y)],
-    also=("multiply", "times", "product", "np.multiply", "*"))
+    aliases=("multiply", "times", "product", "np.multiply", "*"))
 mul_no_nan = binary(
     "MulNoNan", lambda x, y: np.where(y == 0, 0, x * y), SMOOTH,
     "x times y, or 0 where y is 0, whatever x is.",
@@ -189,7 +189,7 @@ real_div = binary(
     "z = x / y",
     ([1.0, 3.0], [2.0], [0.5, 1.5]), _div_grad,
     corners={"complex": (2j, 1 + 1j, 1 + 1j)}, slope_range=POSITIVE,
-    also=("divide", "true_divide", "np.divide", "/"))
+    aliases=("divide", "true_divide", "np.divide", "/"))
 div = binary(
     "Div", _divided, NUMBERS, "x divided by y. Whole numbers lose the fraction.",
     "z = x / y\n"
@@ -197,7 +197,7 @@ div = binary(
     ([1.0, 4.0], [2.0], [0.5, 2.0]), _div_grad,
     corners={"whole numbers, toward 0": (*_NO_FRACTION, [3, -3, -3, 3])},
     check=_refuse_zero, fast=np.true_divide, slope_range=POSITIVE,
-    also=("divide", "/"))
+    aliases=("divide", "/"))
 div_no_nan = binary(
     "DivNoNan", lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)), SMOOTH,
     "x divided by y, or 0 where y is 0.",
@@ -208,13 +208,13 @@ floor_div = binary(
     "FloorDiv", lambda x, y: np.floor(x / y) if x.dtype.kind == "f" else x // y, REALS,
     "x divided by y, rounded down to a whole number.",
     "z = ⌊x / y⌋",
-    ([7.5, -7.5, 1.0], [2.0, 2.0, _inf], [3.0, -4.0, 0.0]), nothing,
+    ([7.5, -7.5, 1.0], [2.0, 2.0, _inf], [3.0, -4.0, 0.0]), zero_gradient,
     corners={"whole numbers, downward": (*_NO_FRACTION, [3, -4, -4, 3])}, check=_refuse_zero,
-    also=("//", "floor_divide"))
+    aliases=("//", "floor_divide"))
 truncate_div = binary(
     "TruncateDiv", _truncated, REALS, "x divided by y, without the fraction.",
     "z = trunc(x / y)",
-    ([7.5, -7.5, 1.0], [2.0, 2.0, 0.0], [3.0, -3.0, _inf]), nothing,
+    ([7.5, -7.5, 1.0], [2.0, 2.0, 0.0], [3.0, -3.0, _inf]), zero_gradient,
     corners={"whole numbers, toward 0": (*_NO_FRACTION, [3, -3, -3, 3])}, check=_refuse_zero)
 mod = binary(
     "Mod", np.fmod, REALS, "What x divided by y without fraction leaves over; it has the sign of x.",
@@ -232,31 +232,31 @@ floor_mod = binary(
     "z = x - y · ⌊x / y⌋",
     ([7.5, -7.5, 1.0], [2.0, 2.0, 0.0], [1.5, 0.5, _nan]), _mod_grad("floor_div"),
     corners={"whole numbers": (*_NO_FRACTION, [1, 1, -1, -1])}, check=_refuse_zero, slope_range=POSITIVE,
-    also=("mod", "modulo", "remainder", "%"))
+    aliases=("mod", "modulo", "remainder", "%"))
 maximum = binary(
     "Maximum", np.maximum, REALS, "The larger of x and y; NaN if one of them is.",
     "z = max(x, y)",
     ([1.0, 2.0, _nan], [2.0, 2.0, 1.0], [2.0, 2.0, _nan]), _choice_grad("greater_equal"),
-    also=("larger of two", "np.maximum"))
+    aliases=("larger of two", "np.maximum"))
 minimum = binary(
     "Minimum", np.minimum, REALS, "The smaller of x and y; NaN if one of them is.",
     "z = min(x, y)",
     ([1.0, 2.0, _nan], [2.0, 2.0, 1.0], [1.0, 2.0, _nan]), _choice_grad("less_equal"),
-    also=("smaller of two", "np.minimum"))
+    aliases=("smaller of two", "np.minimum"))
 pow_ = binary(
     "Pow", np.power, WITH_SIGN, "x to the power of y.",
     "z = x^y",
     ([2.0, 9.0, 0.0, -1.0], [3.0, 0.5, 0.0, 0.5], [8.0, 3.0, 1.0, _nan]), _pow_grad,
     corners={"whole numbers": ([2, -3, 0], [3, 2, 0], [8, 9, 1])},
     check=_refuse_negative_powers, slope_range=POSITIVE,
-    also=("power", "**"))
+    aliases=("power", "**"))
 squared_difference = binary(
     "SquaredDifference", lambda x, y: (x - y) * np.conjugate(x - y), NUMBERS,
     "The square of x - y; of a complex number, of its distance from 0.",
     "z = |x - y|²",
     ([1.0, 5.0], [3.0], [4.0, 4.0]), _squared_difference_grad,
     corners={"complex": (3 + 4j, 0j, 25 + 0j)},
-    also=("squared error", "mse"))
+    aliases=("squared error", "mse"))
 xdivy = binary(
     "Xdivy", lambda x, y: np.where(x == 0, 0, x / y), SMOOTH, "x divided by y, or 0 where x is 0.",
     "z = 0 if x = 0 else x / y",
@@ -276,12 +276,12 @@ neg = unary(
     "y = -x",
     ([1.0, -2.0], [-1.0, 2.0]),
     lambda dy, y, x: [ops.neg(dy)],
-    also=("negative", "minus"))
+    aliases=("negative", "minus"))
 sign = unary(
     "Sign", np.sign, (*FLOATS, *SIGNED, *COMPLEX),
     "-1, 0 or 1, as x is below, at or above 0; of a complex number, x divided by its distance from 0.",
     "y = 0 if x = 0 else x / |x|",
-    ([-3.0, 0.0, 2.0], [-1.0, 0.0, 1.0]), nothing,
+    ([-3.0, 0.0, 2.0], [-1.0, 0.0, 1.0]), zero_gradient,
     corners={"complex": ([3 + 4j, 0], [0.6 + 0.8j, 0])})
 abs_ = unary(
     "Abs", np.abs, (*FLOATS, *SIGNED), "x without its sign.",
@@ -289,13 +289,13 @@ abs_ = unary(
     ([-3.0, 0.0, 2.0], [3.0, 0.0, 2.0]),
     lambda dy, y, x: [ops.mul(dy, ops.sign(x))],
     corners={"the smallest has no opposite": (np.array([-128, 5], np.int8), np.array([-128, 5], np.int8))},
-    also=("absolute", "magnitude"))
+    aliases=("absolute", "magnitude"))
 square = unary(
     "Square", np.square, NUMBERS, "x times x.",
     "y = x²",
     ([3.0], [9.0]),
     lambda dy, y, x: [ops.mul(dy, ops.mul(conjugate(x), 2))],
-    also=("x squared",))
+    aliases=("x squared",))
 reciprocal = unary(
     "Reciprocal", np.reciprocal, SMOOTH, "1 divided by x.",
     "y = 1 / x",
@@ -319,20 +319,20 @@ inv_grad = activation_gradient(
 floor = unary(
     "Floor", np.floor, FLOATS, "x rounded down to a whole number.",
     "y = ⌊x⌋",
-    ([1.5, -1.5, _inf], [1.0, -2.0, _inf]), nothing)
+    ([1.5, -1.5, _inf], [1.0, -2.0, _inf]), zero_gradient)
 ceil = unary(
     "Ceil", np.ceil, FLOATS, "x rounded up to a whole number.",
     "y = ⌈x⌉",
-    ([1.5, -1.5, _inf], [2.0, -1.0, _inf]), nothing)
+    ([1.5, -1.5, _inf], [2.0, -1.0, _inf]), zero_gradient)
 rint = unary(
     "Rint", np.rint, FLOATS, "x rounded to the nearest whole number, halves to the even one.",
     "y = the whole number nearest to x; of two the even one",
-    ([0.5, 1.5, -2.5, 2.6], [0.0, 2.0, -2.0, 3.0]), nothing)
+    ([0.5, 1.5, -2.5, 2.6], [0.0, 2.0, -2.0, 3.0]), zero_gradient)
 round_ = unary(
     "Round", lambda x: np.rint(x) if x.dtype.kind == "f" else x, (*FLOATS, *SIGNED),
     "x rounded to the nearest whole number, halves to the even one.",
     "y = the whole number nearest to x; of two the even one",
-    ([0.5, 1.5, -2.5, 2.6], [0.0, 2.0, -2.0, 3.0]), nothing, corners={"whole numbers": ([3], [3])})
+    ([0.5, 1.5, -2.5, 2.6], [0.0, 2.0, -2.0, 3.0]), zero_gradient, corners={"whole numbers": ([3], [3])})
 next_after = binary(
     "NextAfter", lambda x1, x2: np.nextafter(x1, x2), ("float32", "float64"),
     "The number of its type that follows x1 on the way to x2.",
@@ -438,7 +438,7 @@ add_n.fails("another shape", inputs=[np.zeros(2), np.zeros(3)], error="shape of 
 accumulate_nv2.fails("another shape", inputs=_three, shape=[3], error="shape that is asked for")
 
 
-@op("ClipByValue", "T, T, T -> T", also=("clamp", "np.clip"), T=REALS)
+@op("ClipByValue", "T, T, T -> T", aliases=("clamp", "np.clip"), T=REALS)
 def clip_by_value(t: Array, clip_value_min: Array, clip_value_max: Array) -> Array:
     """`t`, kept between two bounds, each of which is one number or has the shape of `t`.
 

@@ -10,7 +10,7 @@ from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._interruptible import as_interruptible
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, agreed, ranked, scalar_value, shape_text
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Flag, Floats, dtype_of
@@ -211,7 +211,7 @@ def _(values: Spec, value_range: Spec, nbins: Spec, *, dtype: Any) -> Shape:
     return (count,)
 
 
-histogram_fixed_width.grad(nothing)
+histogram_fixed_width.grad(zero_gradient)
 histogram_fixed_width.case(
     "parts of 1, and values outside",
     values=np.array([-1.0, 0, 1.5, 2, 5, 15]),
@@ -263,7 +263,7 @@ def _(input: Spec, *, boundaries: tuple[float, ...]) -> Shape:
     return input.shape
 
 
-bucketize.grad(nothing)
+bucketize.grad(zero_gradient)
 _cell_by_cell = cell_to_cell(bucketize)
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import CONVERTED, is_smooth, wider
+from backblocks.dtypes import CONVERTED, is_differentiable, wider
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
@@ -14,7 +14,7 @@ from backblocks.ops.attrs import Flag, dtype_of
 NumberType = Annotated[Any, dtype_of(*CONVERTED)]
 
 
-@op("Cast", "SrcT -> y: DstT", also=("convert", "astype", "to dtype"), SrcT=CONVERTED)
+@op("Cast", "SrcT -> y: DstT", aliases=("convert", "astype", "to dtype"), SrcT=CONVERTED)
 def cast(x: Array, *, DstT: NumberType, Truncate: Flag = False) -> Array:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones.
 
@@ -32,7 +32,7 @@ def _(x: Spec, *, DstT: Any, Truncate: bool) -> Shape:
 
 @cast.grad
 def _(dy: Value, y: Value, x: Value, *, DstT: Any, Truncate: bool) -> list[Value]:
-    smooth = is_smooth(x.dtype) and is_smooth(DstT)
+    smooth = is_differentiable(x.dtype) and is_differentiable(DstT)
     return [cast(dy, DstT=x.dtype) if smooth else None]
 
 

@@ -8,7 +8,7 @@ from backblocks.dtypes import FLOATS, INTS, NUMBERS, REALS, VALUES, wide
 from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._elementwise import binary, cell_to_cell, in_place, unary
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, nothing, op
+from backblocks.ops._op import Fill, op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
 from backblocks.ops.attrs import Flag, Float
 
@@ -32,91 +32,91 @@ less = binary(
     "Less", np.less, REALS, "Whether x is below y.",
     "z = x < y",
     ([1, 2], [2], [True, False]),
-    nothing, out="z: bool",
-    also=("<", "smaller"))
+    zero_gradient, out="z: bool",
+    aliases=("<", "smaller"))
 less_equal = binary(
     "LessEqual", np.less_equal, REALS, "Whether x is at most y.",
     "z = x ≤ y",
     ([1, 3], [2], [True, False]),
-    nothing, out="z: bool",
-    also=("<=",))
+    zero_gradient, out="z: bool",
+    aliases=("<=",))
 greater = binary(
     "Greater", np.greater, REALS, "Whether x is above y.",
     "z = x > y",
     ([1, 3], [2], [False, True]),
-    nothing, out="z: bool",
-    also=(">", "larger"))
+    zero_gradient, out="z: bool",
+    aliases=(">", "larger"))
 greater_equal = binary(
     "GreaterEqual", np.greater_equal, REALS, "Whether x is at least y.",
     "z = x ≥ y",
     ([1, 2], [2], [False, True]),
-    nothing, out="z: bool",
-    also=(">=",))
+    zero_gradient, out="z: bool",
+    aliases=(">=",))
 logical_and = binary(
     "LogicalAnd", np.logical_and, BOOL, "Whether both x and y hold.",
     "z = x and y",
-    ([True, True, False], [True, False, False], [True, False, False]), nothing,
-    also=("and", "&"))
+    ([True, True, False], [True, False, False], [True, False, False]), zero_gradient,
+    aliases=("and", "&"))
 logical_or = binary(
     "LogicalOr", np.logical_or, BOOL, "Whether x or y or both hold.",
     "z = x or y",
-    ([True, True, False], [True, False, False], [True, True, False]), nothing,
-    also=("or", "|"))
+    ([True, True, False], [True, False, False], [True, True, False]), zero_gradient,
+    aliases=("or", "|"))
 logical_not = unary(
     "LogicalNot", np.logical_not, BOOL, "Whether x does not hold.",
     "y = not x",
     ([True, False], [False, True]),
-    nothing,
-    also=("not", "!"))
+    zero_gradient,
+    aliases=("not", "!"))
 bitwise_and = binary(
     "BitwiseAnd", np.bitwise_and, INTS, "The bits that both x and y have.",
     "z = x & y",
-    (_bits, _others, [0b1000, 5]), nothing)
+    (_bits, _others, [0b1000, 5]), zero_gradient)
 bitwise_or = binary(
     "BitwiseOr", np.bitwise_or, INTS, "The bits that x or y or both have.",
     "z = x | y",
-    (_bits, _others, [0b1110, -1]), nothing)
+    (_bits, _others, [0b1110, -1]), zero_gradient)
 bitwise_xor = binary(
     "BitwiseXor", np.bitwise_xor, INTS, "The bits that either x or y has.",
     "z = x xor y",
-    (_bits, _others, [0b0110, -6]), nothing)
+    (_bits, _others, [0b0110, -6]), zero_gradient)
 invert = unary(
     "Invert", np.invert, INTS, "The bits that x does not have.",
     "y = ~x",
-    ([0, 5, -1], [-1, -6, 0]), nothing,
+    ([0, 5, -1], [-1, -6, 0]), zero_gradient,
     corners={"without a sign": (np.array([0, 255], np.uint8), np.array([255, 0], np.uint8))})
 left_shift = binary(
     "LeftShift", lambda x, y: np.left_shift(x, _by_bits(x, y)), INTS,
     "The bits of x moved up by y places, of which there are at most all but one.",
     "z = x · 2^s, of which the bits that the type has are kept\n"
     "where s = min(max(y, 0), bits - 1)",
-    ([5, -1, 3], [1, 4, -2], [10, -16, 3]), nothing,
+    ([5, -1, 3], [1, 4, -2], [10, -16, 3]), zero_gradient,
     corners={"out of sight": (np.array([3], np.int8), np.array([9], np.int8), np.array([-128], np.int8))})
 right_shift = binary(
     "RightShift", lambda x, y: np.right_shift(x, _by_bits(x, y)), INTS,
     "The bits of x moved down by y places, of which there are at most all but one. The sign stays.",
     "z = ⌊x / 2^s⌋\n"
     "where s = min(max(y, 0), bits - 1), with as many bits as the type has",
-    ([5, -16, 3], [1, 4, -2], [2, -1, 3]), nothing,
+    ([5, -16, 3], [1, 4, -2], [2, -1, 3]), zero_gradient,
     corners={"far": (np.array([-3, 3], np.int8), np.array([99], np.int8), np.array([-1, 0], np.int8))})
 population_count = unary(
     "PopulationCount", lambda x: np.bitwise_count(_unsigned(x)), INTS, "How many bits of x are set.",
     "y = how many bits of x are 1",
-    ([0, 5], [0, 2]), nothing, out="y: uint8",
+    ([0, 5], [0, 2]), zero_gradient, out="y: uint8",
     corners={"of a negative number": (np.array([-1, -128], np.int8), [8, 1])})
 is_nan = unary(
     "IsNan", np.isnan, FLOATS, "Whether x is NaN.",
     "y = x ≠ x",
     ([1.0, _nan, _inf], [False, True, False]),
-    nothing, out="y: bool")
+    zero_gradient, out="y: bool")
 is_inf = unary(
     "IsInf", np.isinf, FLOATS, "Whether x is infinite.",
     "y = (|x| = ∞)",
-    ([1.0, _nan, -_inf], [False, False, True]), nothing, out="y: bool")
+    ([1.0, _nan, -_inf], [False, False, True]), zero_gradient, out="y: bool")
 is_finite = unary(
     "IsFinite", np.isfinite, FLOATS, "Whether x is neither infinite nor NaN.",
     "y = |x| < ∞",
-    ([1.0, _nan, _inf], [True, False, False]), nothing, out="y: bool")
+    ([1.0, _nan, _inf], [True, False, False]), zero_gradient, out="y: bool")
 # fmt: on
 
 
@@ -135,7 +135,7 @@ def _compared(x: Spec, y: Spec, *, incompatible_shape_error: bool) -> Shape:
     return broadcast("y", x.shape, y.shape) if _fit(x.shape, y.shape) else ()
 
 
-@op("Equal", "T, T -> z: bool", also=("==",), T=VALUES)
+@op("Equal", "T, T -> z: bool", aliases=("==",), T=VALUES)
 def equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array:
     """Whether x is y, for each cell. NaN is not even itself.
 
@@ -146,7 +146,7 @@ def equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array
     return np.asarray(x == y if _fit(x.shape, y.shape) else False)
 
 
-@op("NotEqual", "T, T -> z: bool", also=("!=",), T=VALUES)
+@op("NotEqual", "T, T -> z: bool", aliases=("!=",), T=VALUES)
 def not_equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array:
     """Whether x is not y, for each cell. NaN is not even itself.
 
@@ -173,7 +173,7 @@ equal.case("each with each", x=_left, y=_right, out=_same)
 not_equal.case("each with each", x=_left, y=_right, out=~_same)
 for _each, _answer in ((equal, False), (not_equal, True)):
     _each.shape(_compared)
-    _each.grad(nothing)
+    _each.grad(zero_gradient)
     _each.case(
         "shapes that do not fit",
         x=np.zeros(2),
@@ -202,7 +202,7 @@ def _(x: Spec, y: Spec, *, tolerance: float) -> Shape:
     return agreed("y", y, x.shape, "the shape of x", "Bring both to one shape, with broadcast_to.")
 
 
-approximate_equal.grad(nothing)
+approximate_equal.grad(zero_gradient)
 approximate_equal.case(
     "a hundredth apart, and infinities",
     x=np.array([1.0, 1, 1, np.inf]),

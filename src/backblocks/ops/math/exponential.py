@@ -41,7 +41,7 @@ exp = unary(
     "y = exp(x)",
     ([0.0, 1.0, -_inf], [1.0, np.e, 0.0]),
     lambda dy, y, x: [ops.mul(dy, conjugate(y))], corners={"half a turn": (np.pi * 1j, -1 + 0j)},
-    also=("exponential",))
+    aliases=("exponential",))
 expm1 = unary(
     "Expm1", np.expm1, SMOOTH, "e to the power of x, less 1, with all digits near 0.",
     "y = exp(x) - 1",
@@ -53,7 +53,7 @@ log = unary(
     ([1.0, np.e, 0.0, -1.0], [0.0, 1.0, -_inf, _nan]),
     lambda dy, y, x: [ops.real_div(dy, conjugate(x))],
     corners={"of minus 1": (-1 + 0j, np.pi * 1j)}, slope_range=POSITIVE,
-    also=("logarithm", "ln"))
+    aliases=("logarithm", "ln"))
 log1p = unary(
     "Log1p", np.log1p, SMOOTH, "The natural logarithm of 1 + x, with all digits near 0.",
     "y = ln(1 + x)",
@@ -65,7 +65,7 @@ sqrt = unary(
     ([4.0, 0.0, -1.0], [2.0, 0.0, _nan]),
     lambda dy, y, x: [ops.sqrt_grad(y, dy)],
     corners={"of minus 4": (-4 + 0j, 2j)}, slope_range=POSITIVE,
-    also=("square root",))
+    aliases=("square root",))
 sqrt_grad = activation_gradient(
     "SqrtGrad", lambda y, dy: np.where(dy == 0, 0, 0.5 * dy / np.conjugate(y)), SMOOTH,
     "The gradient of Sqrt: half of what came back, divided by what came out.",
@@ -76,7 +76,7 @@ rsqrt = unary(
     "y = 1 / √x",
     ([4.0, 0.0], [0.5, _inf]),
     lambda dy, y, x: [ops.rsqrt_grad(y, dy)], slope_range=POSITIVE,
-    also=("inverse square root",))
+    aliases=("inverse square root",))
 rsqrt_grad = activation_gradient(
     "RsqrtGrad", lambda y, dy: np.where(dy == 0, 0, -0.5 * dy * np.conjugate(y) ** 3), SMOOTH,
     "The gradient of Rsqrt: minus half of what came back, times the third power of what came out.",
@@ -88,7 +88,7 @@ sigmoid = unary(
     "y = 1 / (1 + exp(-x))",
     ([0.0, 1000.0, -1000.0], [0.5, 1.0, 0.0]),
     lambda dy, y, x: [ops.sigmoid_grad(conjugate(y), dy)],
-    also=("logistic", "expit", "nn.Sigmoid"))
+    aliases=("logistic", "expit", "nn.Sigmoid"))
 sigmoid_grad = activation_gradient(
     "SigmoidGrad", lambda y, dy: dy * y * (1 - y), SMOOTH,
     "The gradient of Sigmoid: what came back, times y and 1 - y of what came out.",
@@ -99,7 +99,7 @@ tanh = unary(
     "y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))",
     ([0.0, 1000.0, -_inf], [0.0, 1.0, -1.0]),
     lambda dy, y, x: [ops.tanh_grad(conjugate(y), dy)],
-    also=("hyperbolic tangent", "nn.Tanh"))
+    aliases=("hyperbolic tangent", "nn.Tanh"))
 tanh_grad = activation_gradient(
     "TanhGrad", lambda y, dy: dy * (1 - y * y), SMOOTH,
     "The gradient of Tanh: what came back, times 1 - y * y of what came out.",

@@ -105,7 +105,7 @@ def _geometry(x: Sizes, y: Sizes, turn_x: bool, turn_y: bool) -> tuple[Any, ...]
 @op(
     "MatMul",
     "T, T -> product: T",
-    also=("matrix product", "dot", "mm", "linear", "dense", "gemm", "np.matmul", "@"),
+    aliases=("matrix product", "dot", "mm", "linear", "dense", "gemm", "np.matmul", "@"),
     T=MATRIX_TYPES,
 )
 def mat_mul(
@@ -299,7 +299,7 @@ def _(x: Spec, y: Spec, **how: bool) -> Shape:
 @op(
     "BatchMatMulV2",
     "T, T -> T",
-    also=("bmm", "batched matrix product", "np.matmul", "@"),
+    aliases=("bmm", "batched matrix product", "np.matmul", "@"),
     attrs=_batch_attrs,
     T=NUMBERS,
 )
@@ -516,7 +516,7 @@ def _written(inputs: Sequence[Sequence[str]], output: Sequence[str]) -> str:
     return ",".join(map("".join, inputs)) + "->" + "".join(output)
 
 
-@op("Einsum", "T* -> T", also=("np.einsum",), T=NUMBERS)
+@op("Einsum", "T* -> T", aliases=("np.einsum",), T=NUMBERS)
 def einsum(inputs: tuple[Array, ...], *, equation: Text) -> Any:
     """Products of one or two tensors, summed over the labels that the result does not have.
 

@@ -24,7 +24,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over
 from backblocks.ops._chunks import ELEMENT_COST, MAX_CHUNK_COST, chunks
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, nothing, op
+from backblocks.ops._op import Fill, Value, op, zero_gradient
 from backblocks.ops._spec import (
     COUNT_AXES,
     Shape,
@@ -131,7 +131,7 @@ def _norm_grad(dy: Value, y: Value, input: Value, axis: Value, *, keep_dims: boo
     return [ops.mul(_spread(share, input, axis, keep_dims), input), None]
 
 
-@op("Sum", "T, Tidx -> T", also=("reduce_sum", "np.sum", "total"), T=NUMBERS, Tidx=INDEX)
+@op("Sum", "T, Tidx -> T", aliases=("reduce_sum", "np.sum", "total"), T=NUMBERS, Tidx=INDEX)
 def sum_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The sum over the named axes.
 
@@ -141,7 +141,7 @@ def sum_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     return input.sum(_axes(axis), dtype=wide(input.dtype), keepdims=keep_dims)
 
 
-@op("Mean", "T, Tidx -> T", also=("reduce_mean", "average", "np.mean"), T=NUMBERS, Tidx=INDEX)
+@op("Mean", "T, Tidx -> T", aliases=("reduce_mean", "average", "np.mean"), T=NUMBERS, Tidx=INDEX)
 def mean(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The mean over the named axes. Of whole numbers it loses the fraction.
 
@@ -160,7 +160,7 @@ def mean(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     return total / (input.size / total.size)
 
 
-@op("Prod", "T, Tidx -> T", also=("reduce_prod", "np.prod"), T=NUMBERS, Tidx=INDEX)
+@op("Prod", "T, Tidx -> T", aliases=("reduce_prod", "np.prod"), T=NUMBERS, Tidx=INDEX)
 def prod(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The product over the named axes.
 
@@ -170,7 +170,7 @@ def prod(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     return input.prod(_axes(axis), dtype=wide(input.dtype), keepdims=keep_dims)
 
 
-@op("Max", "T, Tidx -> T", also=("reduce_max", "amax", "np.max"), T=REALS, Tidx=INDEX)
+@op("Max", "T, Tidx -> T", aliases=("reduce_max", "amax", "np.max"), T=REALS, Tidx=INDEX)
 def max_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The largest over the named axes; NaN if one of them is. Of nothing it is the lowest there is.
 
@@ -180,7 +180,7 @@ def max_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     return np.max(_ordered(input), _axes(axis), keepdims=keep_dims, initial=lowest(input.dtype))
 
 
-@op("Min", "T, Tidx -> T", also=("reduce_min", "amin", "np.min"), T=REALS, Tidx=INDEX)
+@op("Min", "T, Tidx -> T", aliases=("reduce_min", "amin", "np.min"), T=REALS, Tidx=INDEX)
 def min_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The smallest over the named axes; NaN if one of them is. Of nothing it is the highest there is.
 
@@ -195,7 +195,7 @@ def _ordered(x: Array) -> Array:
     return x.astype(wide(x.dtype), copy=False)
 
 
-@op("All", "bool, Tidx -> bool", also=("reduce_all", "np.all"), Tidx=INDEX)
+@op("All", "bool, Tidx -> bool", aliases=("reduce_all", "np.all"), Tidx=INDEX)
 def all_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """Whether all hold over the named axes.
 
@@ -205,7 +205,7 @@ def all_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     return input.all(_axes(axis), keepdims=keep_dims)
 
 
-@op("Any", "bool, Tidx -> bool", also=("reduce_any", "np.any"), Tidx=INDEX)
+@op("Any", "bool, Tidx -> bool", aliases=("reduce_any", "np.any"), Tidx=INDEX)
 def any_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """Whether one at least holds over the named axes.
 
@@ -301,8 +301,8 @@ _REDUCTIONS: tuple[tuple[Any, Any, Any, list[Any], list[Any], Any], ...] = (
     (prod, _prod_grad, table, [3.0, 12], [2.0, 18], 1.0),
     (max_, _extreme_grad, table, [3.0, 6], [2.0, 6], -np.inf),
     (min_, _extreme_grad, table, [1.0, 2], [1.0, 3], np.inf),
-    (all_, nothing, truths, [True, False], [False, True], True),
-    (any_, nothing, truths, [True, True], [True, True], False),
+    (all_, zero_gradient, truths, [True, False], [False, True], True),
+    (any_, zero_gradient, truths, [True, True], [True, True], False),
     (euclidean_norm, _norm_grad, table, [10**0.5, 40**0.5], [5**0.5, 45**0.5], 0.0),
 )
 for each, _grad, _table, _down, _along, _empty in _REDUCTIONS:
@@ -407,7 +407,7 @@ def _index_shape(input: Spec, dimension: Spec, *, output_type: Any) -> Shape:
 @op(
     "ArgMax",
     "T, Tidx -> output: output_type",
-    also=("np.argmax",),
+    aliases=("np.argmax",),
     T=_ORDERED,
     Tidx=("int16", *INDEX),
 )
@@ -428,7 +428,7 @@ def arg_max(
     return np.argmax(x, dimension.item())
 
 
-@op("ArgMin", "T, Tidx -> output: output_type", also=("np.argmin",), T=_ORDERED, Tidx=INDEX)
+@op("ArgMin", "T, Tidx -> output: output_type", aliases=("np.argmin",), T=_ORDERED, Tidx=INDEX)
 def arg_min(
     input: Array, dimension: Array, *, output_type: Annotated[Any, dtype_of(*INDEX)] = "int64"
 ) -> Any:
@@ -460,7 +460,7 @@ arg_max.cells(_index_cells("largest at"))
 arg_min.cells(_index_cells("smallest at"))
 for each, _out in ((arg_max, [1, 1]), (arg_min, [0, 0])):
     each.shape(_index_shape)
-    each.grad(nothing)
+    each.grad(zero_gradient)
     each.case("along the rows", input=table, dimension=np.array(-1), out=np.array(_out))
     each.case(
         "ties, and NaN",
@@ -506,7 +506,7 @@ def _scan_shape(x: Spec, axis: Spec, **how: bool) -> Shape:
     return x.shape
 
 
-@op("Cumsum", "T, Tidx -> out: T", also=("np.cumsum",), attrs=_scan_attrs, T=NUMBERS, Tidx=INDEX)
+@op("Cumsum", "T, Tidx -> out: T", aliases=("np.cumsum",), attrs=_scan_attrs, T=NUMBERS, Tidx=INDEX)
 def cumsum(x: Array, axis: Array, **how: bool) -> Any:
     """The sums of all cells up to each one along an axis.
 
@@ -644,7 +644,7 @@ cumulative_logsumexp.differs(
 @op(
     "Range",
     "Tidx, Tidx, Tidx -> Tidx",
-    also=("arange", "np.arange"),
+    aliases=("arange", "np.arange"),
     Tidx=("int32", "int64", "float32", "float64"),
 )
 def range_(start: Array, limit: Array, delta: Array) -> Array:
@@ -689,7 +689,7 @@ def _(start: Spec, limit: Spec, delta: Spec) -> Shape:
     return (int(count),)
 
 
-range_.grad(nothing)
+range_.grad(zero_gradient)
 range_.case(
     "further than float64 can count",
     start=np.int64(0),
@@ -706,7 +706,7 @@ range_.fails("CVE-2021-41202: a step of nothing", start=0, limit=3, delta=0, err
 range_.fails("the wrong way", start=0, limit=3, delta=-1, error="cannot be reached")
 
 
-@op("LinSpace", "T, T, Tidx -> T", also=("linspace", "np.linspace"), T=FLOATS, Tidx=INDEX)
+@op("LinSpace", "T, T, Tidx -> T", aliases=("linspace", "np.linspace"), T=FLOATS, Tidx=INDEX)
 def lin_space(start: Array, stop: Array, num: Array) -> Array:
     """`num` numbers at equal distances from `start` to `stop`; one alone is `start`.
 

@@ -13,7 +13,7 @@ from backblocks.ops._spec import Shape, Spec, agreed, broadcast, shape_text
 from backblocks.ops.array.broadcasting import fit
 
 
-@op("SelectV2", "bool, T, T -> T", also=("where", "np.where", "if"), T=VALUES)
+@op("SelectV2", "bool, T, T -> T", aliases=("where", "np.where", "if"), T=VALUES)
 def select_v2(condition: Array, t: Array, e: Array) -> Array:
     """Where `condition` holds, the cell of `t`; elsewhere that of `e`. All three broadcast.
 
@@ -41,7 +41,7 @@ select_v2.case(
 )
 
 
-@op("Select", "bool, T, T -> T", also=("where", "np.where", "if"), T=VALUES)
+@op("Select", "bool, T, T -> T", aliases=("where", "np.where", "if"), T=VALUES)
 def select(condition: Array, x: Array, y: Array) -> Array:
     """Where `condition` holds, the cell of `x`; elsewhere that of `y`.
 

@@ -19,7 +19,7 @@ from backblocks.ops._access_maps import AccessMap, Cells, loop
 from backblocks.ops._op import Value
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked
 from backblocks.ops.attrs import choice
-from backblocks.ops.nn._windows import first, last
+from backblocks.ops.nn._windows import channels_last, in_layout
 
 _ABOUT_LAYOUT = "Channels stand last in NHWC and NDHWC, second in NCHW and NCDHW."
 AnyLayout = Annotated[str, choice(_ABOUT_LAYOUT, "NHWC", "NCHW", "NDHWC", "NCDHW")]
@@ -38,11 +38,13 @@ _VECTOR_HINTS = {
 
 def channels_of(x: Spec, data_format: str, vectors: dict[str, Spec]) -> tuple[Shape, Size]:
     """The shape of x, and how many channels it has, from all that must agree on it."""
-    *others, channels = last(ranked("x", x, len(data_format), f"as in {data_format}"), data_format)
+    *others, channels = channels_last(
+        ranked("x", x, len(data_format), f"as in {data_format}"), data_format
+    )
     for name, vector in vectors.items():
         hint = _VECTOR_HINTS.get(name, "Use data_format to say where the channels of x stand.")
         (channels,) = agreed(name, vector, (channels,), "one entry a channel", hint) or (None,)
-    return first((*others, channels), data_format), channels
+    return in_layout((*others, channels), data_format), channels
 
 
 # -- for gradients, written with ops --------------------------------------------------------------
@@ -92,13 +94,13 @@ def channel_access(
 
     The output has an entry for each channel, or if `cell` is set a cell for each of x.
     """
-    *sizes, channels = last(x.sizes, data_format)
-    letters = last(data_format, data_format)[:-1]
+    *sizes, channels = channels_last(x.sizes, data_format)
+    letters = channels_last(data_format, data_format)[:-1]
     loops = {"c": channels}
     places: dict[str, Cells] = {}
     for marks, pins in (("", own), ("k", whole)):
         named = [marks + letter.lower() for letter in letters]
-        at = first((*map(loop, named), loop("c")), data_format)
+        at = in_layout((*map(loop, named), loop("c")), data_format)
         places |= dict.fromkeys(pins, Cells(at, axes=data_format))
         if pins or (cell and not marks):
             loops |= zip(named, sizes, strict=True)

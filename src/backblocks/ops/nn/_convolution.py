@@ -19,10 +19,10 @@ from backblocks.ops.nn._windows import (
     Axis,
     Sliding,
     channels_first,
+    channels_last,
     explicit_pads,
-    first,
-    last,
-    sizes_last,
+    in_layout,
+    sizes_channels_last,
     space_letters,
     space_of,
     sweep,
@@ -93,7 +93,7 @@ def convolved(
     """The shape that comes out when `filter` slides over `input`."""
     data_format = windows["data_format"]
     rank = len(data_format)
-    batch, *space, channels = sizes_last(input_arg, input, data_format)
+    batch, *space, channels = sizes_channels_last(input_arg, input, data_format)
     kinds = "channels, multiplier" if depthwise else "in channels, out channels"
     *k, c_in, c_out = ranked(filter_arg, filter, rank, f"window, {kinds}")
     if 0 in (*k, c_in):
@@ -116,7 +116,7 @@ def convolved(
     elif c_in is not None and channels is not None:
         _check_groups(filter_arg, rank, channels, c_in, c_out)
     out = sliding(tuple(k), filter_arg, **windows).out_sizes(space)
-    return first((batch, *out, c_out), data_format)
+    return in_layout((batch, *out, c_out), data_format)
 
 
 def _check_groups(arg: str, rank: int, channels: int, c_in: int, c_out: Size) -> None:
@@ -153,14 +153,14 @@ def conv_access(
     `output` is the pin of what comes out of sliding, and of its gradient; `of` are those multiplied.
     """
     layout = windows["data_format"]
-    batch, *space, channels = last(input[1].sizes, layout)
+    batch, *space, channels = channels_last(input[1].sizes, layout)
     *k, c_in, c_out = filter[1].sizes
     letters = space_letters(layout)
     over = sweep(sliding(tuple(k), **windows).axes(space), letters)
     loops, x_channel, f_channels, y_channel = _channel_loops(channels, c_in, c_out, depthwise)
     at = {input[0]: (*over.read, x_channel), output: (*over.space, y_channel)}
     cells = {
-        pin: Cells(first((loop("n"), *place), layout), axes=layout) for pin, place in at.items()
+        pin: Cells(in_layout((loop("n"), *place), layout), axes=layout) for pin, place in at.items()
     }
     axes = letters.upper() + ("CM" if depthwise else "IO")
     cells[filter[0]] = Cells((*over.taps, *f_channels), axes=axes)
@@ -339,7 +339,7 @@ def native_conv(
     """The compiled kernel for arrays of these shapes, or None if they are not for it."""
     if input is None or filter is None or dtype not in NATIVE:
         return None
-    batch, *space, channels = last(input, windows["data_format"])
+    batch, *space, channels = channels_last(input, windows["data_format"])
     *k, c_in, c_out = filter
     slides = sliding(tuple(k), **windows)
     outputs = (batch, *slides.out_sizes(space), c_out)
@@ -375,7 +375,7 @@ def native_by_channel(
     if not sizes:
         return None
     *k, channels, multiplier = sizes
-    _, *d, _ = last(windows["dilations"], windows["data_format"])
+    _, *d, _ = channels_last(windows["dilations"], windows["data_format"])
     if math.prod((n - 1) * step + 1 for n, step in zip(k, d, strict=True)) > _MOST_REACH:
         return None
     return native_conv(kernel, input, (*k, 1, channels * multiplier), dtype, **windows)

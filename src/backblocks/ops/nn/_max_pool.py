@@ -22,12 +22,12 @@ from backblocks.ops.nn._pooling import (
 )
 from backblocks.ops.nn._windows import (
     Axis,
-    first,
-    from_last,
-    last,
-    sizes_last,
+    channels_last,
+    from_channels_last,
+    in_layout,
+    sizes_channels_last,
     taps,
-    to_last,
+    to_channels_last,
     window_shape,
     winners,
 )
@@ -144,13 +144,13 @@ def pool_grad(x: Array, y: Array, dy: Array, *, ties: str = "first", **windows: 
 def _to_all_winners(x: Array, y: Array, dy: Array, **windows: Any) -> Array:
     """Adds each window's gradient to all of its cells that are within 1e-5 of the result `y`."""
     layout = windows["data_format"]
-    x, y, dy = (to_last(each, layout) for each in (x, y, dy))
+    x, y, dy = (to_channels_last(each, layout) for each in (x, y, dy))
     dx = np.zeros(x.shape, wide(dy.dtype))
     for _, cells, outputs in taps(pool_axes(x, **windows), x):
         new, top = x[cells], y[outputs]
         near = np.abs(new - top) < np.asarray(1e-5, x.dtype) if is_float(x.dtype) else new == top
         dx[cells] += np.where(near, dy[outputs], 0)
-    return from_last(dx.astype(dy.dtype, copy=False), layout)
+    return from_channels_last(dx.astype(dy.dtype, copy=False), layout)
 
 
 def _grad_shape(
@@ -251,7 +251,7 @@ def _pooled(arg: str, input: Spec, **windows: Any) -> Shape:
     if group == 1:
         return pooled(arg, input, **windows)
     layout = windows["data_format"]
-    batch, *space, channels = sizes_last(arg, input, layout)
+    batch, *space, channels = sizes_channels_last(arg, input, layout)
     if channels is not None and channels % group:
         raise OpError(
             f"must divide the {channels} channels",
@@ -259,7 +259,7 @@ def _pooled(arg: str, input: Spec, **windows: Any) -> Shape:
             got=group,
             hint="Use 1 to pool each channel by itself.",
         )
-    kept = first((batch, *space, None if channels is None else channels // group), layout)
+    kept = in_layout((batch, *space, None if channels is None else channels // group), layout)
     ones = {name: one_in_channels(windows[name], layout) for name in ("ksize", "strides")}
     return pooled(arg, Spec(kept, input.dtype), **windows | ones)
 
@@ -293,7 +293,7 @@ class _Folding:
         if self.group > 1:
             self.windows = {
                 "ksize": (1, 1, 1, self.group, 1),
-                "strides": (*last(windows["strides"], self.layout)[:3], self.group, 1),
+                "strides": (*channels_last(windows["strides"], self.layout)[:3], self.group, 1),
                 # Explicit padding of a window of 1 can only be none, which VALID says in any rank.
                 "padding": "SAME" if windows["padding"] == "SAME" else "VALID",
                 "explicit_paddings": (),
@@ -305,7 +305,7 @@ class _Folding:
 
     def fold(self, x: Array, group: int) -> Array:
         """`group` is how many cells the axis of a group has: 1 for what has a value a window."""
-        x = to_last(x, self.layout)
+        x = to_channels_last(x, self.layout)
         if self.group == 1:
             return x
         return x.reshape(*x.shape[:3], x.shape[3] // group, group).swapaxes(3, 4)
@@ -314,4 +314,4 @@ class _Folding:
         if self.group > 1:
             x = x.swapaxes(3, 4)
             x = x.reshape(*x.shape[:3], x.shape[3] * x.shape[4])
-        return from_last(x, self.layout)
+        return from_channels_last(x, self.layout)

@@ -17,10 +17,10 @@ from backblocks.ops.nn._windows import (
     Axis,
     Sliding,
     channels_first,
+    channels_last,
     explicit_pads,
-    first,
-    last,
-    sizes_last,
+    in_layout,
+    sizes_channels_last,
     space_letters,
     space_of,
     sweep,
@@ -72,8 +72,8 @@ def volume_pooling(
 def pooled(arg: str, input: Spec, *, data_format: str = "NHWC", **windows: Any) -> tuple[Size, ...]:
     """The shape that comes out of pooling `input`."""
     sliding = image_pooling(data_format=data_format, **windows)
-    batch, *space, channels = sizes_last(arg, input, data_format)
-    return first((batch, *sliding.out_sizes(space), channels), data_format)
+    batch, *space, channels = sizes_channels_last(arg, input, data_format)
+    return in_layout((batch, *sliding.out_sizes(space), channels), data_format)
 
 
 def agreed_with_pooling(arg: str, spec: Spec, out: Shape) -> Shape:
@@ -105,7 +105,7 @@ def pool_access(
     `cells` names the pins that have a value for each cell, `windows` those that have one for each window.
     At a cell of a window, `candidates` runs through all cells of that window.
     """
-    batch, *space, channels = last(input.sizes, data_format)
+    batch, *space, channels = channels_last(input.sizes, data_format)
     group = ksize[data_format.index("C")]
     axes = image_pooling(
         ksize=one_in_channels(ksize, data_format),
@@ -123,7 +123,7 @@ def pool_access(
         loops |= among.loops
         at[candidates] = among.read
     each = {
-        pin: Cells(first((loop("n"), *place), data_format), axes=data_format)
+        pin: Cells(in_layout((loop("n"), *place), data_format), axes=data_format)
         for pin, place in at.items()
     }
     return [AccessMap(rule, of, loops, each)]
@@ -153,12 +153,12 @@ def native_pool(
         or math.prod(window) >= 2**30  # it numbers a window's cells with 30 bits
     ):
         return None
-    batch, *space, channels = last(cells, data_format)
+    batch, *space, channels = channels_last(cells, data_format)
     sliding = image_pooling(data_format=data_format, **windows)
     pooled = (batch, *sliding.out_sizes(space), channels)
     if 0 in (*cells, *pooled):
         return None
-    reach = (pooled[-2] - 1) * sliding.s[-1] + last(window, data_format)[-2]
+    reach = (pooled[-2] - 1) * sliding.s[-1] + channels_last(window, data_format)[-2]
     if reach > 4 * space[-1] + 256:  # so far into padding that the kernels have no room for it
         return None
     flat = 3 - len(space)  # an image is a volume of depth 1

@@ -157,25 +157,27 @@ def channels_first(data_format: str) -> bool:
     return data_format[1] == "C"
 
 
-def last(values: Sequence[Any], data_format: str) -> tuple[Any, ...]:
-    """Sizes in the order of `data_format`, put in the order (batch, *space, channels)."""
+def channels_last(values: Sequence[Any], data_format: str) -> tuple[Any, ...]:
+    """Sizes in the order of `data_format`, permuted to channels last: (batch, *space, channels)."""
     if channels_first(data_format):
         return (values[0], *values[2:], values[1])
     return tuple(values)
 
 
-def first(values: Sequence[Any], data_format: str) -> tuple[Any, ...]:
-    """Sizes in the order (batch, *space, channels), put in the order of `data_format`."""
+def in_layout(values: Sequence[Any], data_format: str) -> tuple[Any, ...]:
+    """Sizes with channels last, (batch, *space, channels), permuted to the order of `data_format`."""
     if channels_first(data_format):
         return (values[0], values[-1], *values[1:-1])
     return tuple(values)
 
 
-def sizes_last(arg: str, spec: Spec, data_format: str) -> tuple[Size, ...]:
+def sizes_channels_last(arg: str, spec: Spec, data_format: str) -> tuple[Size, ...]:
     """The sizes of images or volumes, put in the order (batch, *space, channels)."""
     given = 0 if spec.shape is None else len(spec.shape)
     hint = _OPS_OF_RANK.get(given, "")
-    return last(ranked(arg, spec, len(data_format), f"as in {data_format}", hint), data_format)
+    return channels_last(
+        ranked(arg, spec, len(data_format), f"as in {data_format}", hint), data_format
+    )
 
 
 _OPS_OF_RANK = {
@@ -184,12 +186,12 @@ _OPS_OF_RANK = {
 }
 
 
-def to_last(x: Array, data_format: str) -> Array:
+def to_channels_last(x: Array, data_format: str) -> Array:
     """A view of `x` with its channels last."""
     return np.moveaxis(x, 1, -1) if channels_first(data_format) else x
 
 
-def from_last(x: Array, data_format: str) -> Array:
+def from_channels_last(x: Array, data_format: str) -> Array:
     """A view of `x`, whose channels are last, in the order of `data_format`."""
     return np.moveaxis(x, -1, 1) if channels_first(data_format) else x
 
@@ -199,7 +201,7 @@ def from_last(x: Array, data_format: str) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Sliding:
-    """How windows slide over all the axes of space: what the attributes of an op say together."""
+    """Window geometry over all axes of space: size, stride, dilation and padding, as the attributes say."""
 
     k: tuple[Size, ...]
     s: tuple[int, ...]
@@ -274,7 +276,7 @@ def explicit_pads(
             hint=_only_space((0, 0), (1, 1), data_format),
         )
     pairs = [(explicit_paddings[i], explicit_paddings[i + 1]) for i in range(0, 2 * rank, 2)]
-    batch, *space, channels = last(pairs, data_format)
+    batch, *space, channels = channels_last(pairs, data_format)
     if any(batch) or any(channels):
         raise OpError(
             "must be 0 for batch and channels",
@@ -294,7 +296,7 @@ def space_of(arg: str, values: Sequence[int], rank: int, data_format: str) -> tu
             got=values,
             hint=_only_space((1,), (2,), data_format),
         )
-    batch, *space, depth = last(values, data_format)
+    batch, *space, depth = channels_last(values, data_format)
     if batch != 1 or depth != 1:
         raise OpError(
             "must be 1 for batch and channels",
@@ -306,5 +308,5 @@ def space_of(arg: str, values: Sequence[int], rank: int, data_format: str) -> tu
 
 
 def _only_space(rest: tuple[int, ...], each: tuple[int, ...], data_format: str) -> str:
-    entries = first((rest, *(each,) * (len(data_format) - 2), rest), data_format)
+    entries = in_layout((rest, *(each,) * (len(data_format) - 2), rest), data_format)
     return f"Set only the entries of space, as in {tuple(itertools.chain(*entries))}."

@@ -50,7 +50,7 @@ relu = activation(
     "activations = max(features, 0)",
     ([-1.0, 2.0], [0.0, 2.0]),
     lambda dy, y, features: [ops.relu_grad(dy, features)],
-    also=("rectifier", "ramp", "nn.ReLU", "activation"))
+    aliases=("rectifier", "ramp", "nn.ReLU", "activation"))
 relu_grad = activation_gradient(
     "ReluGrad", lambda gradients, features: np.where(features > 0, gradients, 0), REALS,
     "The gradient of Relu: what came back, where `features` is above 0.",
@@ -63,7 +63,7 @@ relu6 = activation(
     "activations = min(max(features, 0), 6)",
     ([-1.0, 2.0, 6.0, 7.0], [0.0, 2.0, 6.0, 6.0]),
     lambda dy, y, features: [ops.relu6_grad(dy, features)], slope_range=AROUND_SIX,
-    also=("nn.ReLU6", "clipped rectifier"))
+    aliases=("nn.ReLU6", "clipped rectifier"))
 relu6_grad = activation_gradient(
     "Relu6Grad", lambda gradients, features: np.where(
         (features > 0) & (features < 6), gradients, 0), REALS,
@@ -77,7 +77,7 @@ elu = activation(
     "activations = exp(features) - 1 if features < 0 else features",
     ([-np.log(2), 2.0], [-0.5, 2.0]),
     lambda dy, y, features: [ops.elu_grad(dy, y)],
-    also=("nn.ELU",))
+    aliases=("nn.ELU",))
 elu_grad = activation_gradient(
     "EluGrad", lambda gradients, outputs: np.where(
         outputs < 0, gradients * (outputs + 1), gradients), FLOATS,
@@ -95,7 +95,7 @@ selu = activation(
     "where alpha = 1.6732632423543772",
     ([-np.log(2), 2.0], [-SELU_SCALE_ALPHA / 2, 2 * SELU_SCALE]),
     lambda dy, y, features: [ops.selu_grad(dy, y)],
-    also=("nn.SELU",))
+    aliases=("nn.SELU",))
 selu_grad = activation_gradient(
     "SeluGrad", lambda gradients, outputs: gradients * np.where(
         outputs < 0, outputs + SELU_SCALE_ALPHA, SELU_SCALE), FLOATS,
@@ -112,7 +112,7 @@ leaky_relu = activation(
     "activations = features if features > 0 else alpha · features",
     ([-1.0, 2.0], [-0.2, 2.0]),
     lambda dy, y, features, **attrs: [ops.leaky_relu_grad(dy, features, **attrs)],
-    also=("nn.LeakyReLU",))
+    aliases=("nn.LeakyReLU",))
 leaky_relu_grad = activation_gradient(
     "LeakyReluGrad", _leaky_relu_grad, FLOATS,
     "The gradient of LeakyRelu: what came back, times `alpha` where `features` is not above 0.",
@@ -125,7 +125,7 @@ softplus = activation(
     "activations = ln(1 + exp(features))",
     ([0.0, 1000.0, -1000.0], [np.log(2), 1000.0, 0.0]),
     lambda dy, y, features: [ops.softplus_grad(dy, features)],
-    also=("nn.Softplus",))
+    aliases=("nn.Softplus",))
 softplus_grad = activation_gradient(
     "SoftplusGrad", lambda gradients, features: gradients / (1 + np.exp(-features)), FLOATS,
     "The gradient of Softplus: what came back, times the sigmoid of `features`.",
@@ -141,7 +141,7 @@ softsign = activation(
     "activations = features / (1 + |features|)",
     ([-1.0, 3.0], [-0.5, 0.75]),
     lambda dy, y, features: [ops.softsign_grad(dy, features)],
-    also=("nn.Softsign",))
+    aliases=("nn.Softsign",))
 softsign_grad = activation_gradient(
     "SoftsignGrad", lambda gradients, features: gradients / (1 + np.abs(features)) ** 2, FLOATS,
     "The gradient of Softsign: what came back, times the slope at `features`.",

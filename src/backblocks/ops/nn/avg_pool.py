@@ -22,39 +22,41 @@ from backblocks.ops.nn._pooling import (
 )
 from backblocks.ops.nn._windows import (
     OF_VOLUMES,
+    channels_last,
     counts,
-    from_last,
-    last,
+    from_channels_last,
     taps,
-    to_last,
+    to_channels_last,
     window_shape,
 )
 
 
 def _pool(x: Array, *, data_format: str, **windows: Any) -> Array:
     """The sum of each window's real cells, divided by how many they are."""
-    x = to_last(x, data_format)
+    x = to_channels_last(x, data_format)
     axes = pool_axes(x, data_format=data_format, **windows)
     total = np.zeros(window_shape(x, axes), wide(x.dtype))
     for _, cells, outputs in taps(axes, x):
         total[outputs] += x[cells]
-    return from_last((total / counts(axes, total.dtype)).astype(x.dtype, copy=False), data_format)
+    return from_channels_last(
+        (total / counts(axes, total.dtype)).astype(x.dtype, copy=False), data_format
+    )
 
 
 def _pool_grad(shape: tuple[int, ...], dy: Array, *, data_format: str, **windows: Any) -> Array:
     """Each window's gradient, spread evenly over its real cells."""
-    dx = np.zeros(last(shape, data_format), wide(dy.dtype))
+    dx = np.zeros(channels_last(shape, data_format), wide(dy.dtype))
     axes = pool_axes(dx, data_format=data_format, **windows)
-    share = to_last(dy, data_format).astype(dx.dtype, copy=False) / counts(axes, dx.dtype)
+    share = to_channels_last(dy, data_format).astype(dx.dtype, copy=False) / counts(axes, dx.dtype)
     for _, cells, outputs in taps(axes, dx, dy):
         dx[cells] += share[outputs]
-    return from_last(dx.astype(dy.dtype, copy=False), data_format)
+    return from_channels_last(dx.astype(dy.dtype, copy=False), data_format)
 
 
 @op(
     "AvgPool",
     "T -> T",
-    also=("avg_pool2d", "AveragePooling2D", "nn.AvgPool2d"),
+    aliases=("avg_pool2d", "AveragePooling2D", "nn.AvgPool2d"),
     attrs=image_pooling,
     beyond=("explicit_paddings",),
     T=FLOATS,
@@ -90,7 +92,7 @@ def avg_pool_grad(orig_input_shape: Array, grad: Array, **windows: Any) -> Array
 @op(
     "AvgPool3D",
     "T -> T",
-    also=("avg_pool3d", "AveragePooling3D", "nn.AvgPool3d"),
+    aliases=("avg_pool3d", "AveragePooling3D", "nn.AvgPool3d"),
     attrs=volume_pooling,
     beyond=("explicit_paddings",),
     T=FLOATS,

@@ -24,7 +24,7 @@ from backblocks.ops.nn._batch_norm import (
     spread_out,
     to_dtype,
 )
-from backblocks.ops.nn._windows import from_last, to_last
+from backblocks.ops.nn._windows import from_channels_last, to_channels_last
 from backblocks.ops.nn.batch_norm_grad import (
     fused_batch_norm_grad,
     fused_batch_norm_grad_v2,
@@ -68,7 +68,7 @@ def _forward(
     is_training: bool,
 ) -> tuple[Array, ...]:
     cells, mean, variance = (
-        a.astype(np.float64) for a in (to_last(x, data_format), mean, variance)
+        a.astype(np.float64) for a in (to_channels_last(x, data_format), mean, variance)
     )
     m, v = running_m, running_v = mean, variance
     if is_training:
@@ -82,7 +82,7 @@ def _forward(
             running_m = (1 - f) * mean + f * running_m
             running_v = (1 - f) * variance + f * running_v
     y = (cells - m) / np.sqrt(v + epsilon) * scale + offset
-    return from_last(y, data_format), running_m, running_v, m, v
+    return from_channels_last(y, data_format), running_m, running_v, m, v
 
 
 def _shape(
@@ -243,7 +243,7 @@ def fused_batch_norm_v2(
 @op(
     "FusedBatchNormV3",
     f"T, U, U, U, U -> y: T, {_STATISTICS.format('U')}, reserve_space_3: U",
-    also=("batch_norm", "BatchNormalization", "nn.BatchNorm2d"),
+    aliases=("batch_norm", "BatchNormalization", "nn.BatchNorm2d"),
     attrs=_images_or_volumes,
     slope_range=POSITIVE,
     T=FLOATS,

@@ -25,7 +25,7 @@ from backblocks.ops.nn._batch_norm import (
     to_dtype,
     total_of,
 )
-from backblocks.ops.nn._windows import from_last, to_last
+from backblocks.ops.nn._windows import from_channels_last, to_channels_last
 
 
 def _images_back(
@@ -54,7 +54,7 @@ def _backward(
     data_format: str,
     is_training: bool,
 ) -> tuple[Array, ...]:
-    dy, cells = (to_last(a, data_format).astype(np.float64) for a in (y_backprop, x))
+    dy, cells = (to_channels_last(a, data_format).astype(np.float64) for a in (y_backprop, x))
     axes = tuple(range(dy.ndim - 1))
     r = 1 / np.sqrt(v.astype(np.float64) + epsilon)
     c = cells - m
@@ -64,7 +64,7 @@ def _backward(
     if is_training:  # mean and variance depend on x, too
         dx = dy - (d_offset + c * r * d_scale) / max(1, math.prod(dy.shape[:-1]))
     nothing = np.zeros(0)
-    return from_last(dx * r * scale, data_format), d_scale, d_offset, nothing, nothing
+    return from_channels_last(dx * r * scale, data_format), d_scale, d_offset, nothing, nothing
 
 
 def _shape_back(

@@ -12,7 +12,7 @@ from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import ImageLayout
-from backblocks.ops.nn._windows import channels_first, from_last, to_last
+from backblocks.ops.nn._windows import channels_first, from_channels_last, to_channels_last
 
 
 def _channel_axis(arg: str, spec: Spec, data_format: str) -> int | None:
@@ -40,7 +40,7 @@ def _biased(value: Spec, bias: Spec, data_format: str) -> Shape:
     return (*value.shape[:axis], channels, *value.shape[axis + 1 :])
 
 
-@op("BiasAdd", "T, T -> output: T", also=("add bias",), T=NUMBERS)
+@op("BiasAdd", "T, T -> output: T", aliases=("add bias",), T=NUMBERS)
 def bias_add(value: Array, bias: Array, *, data_format: ImageLayout = "NHWC") -> Array:
     """`value` with `bias[c]` added to all of channel c.
 
@@ -49,7 +49,7 @@ def bias_add(value: Array, bias: Array, *, data_format: ImageLayout = "NHWC") ->
 
     The channels are the last dimension for NHWC and the second for NCHW, whatever the rank.
     """
-    return from_last(to_last(value, data_format) + bias, data_format)
+    return from_channels_last(to_channels_last(value, data_format) + bias, data_format)
 
 
 @bias_add.shape
@@ -88,7 +88,7 @@ def bias_add_grad(out_backprop: Array, *, data_format: ImageLayout = "NHWC") -> 
     output[c] = Σ over … of out_backprop[…, c]
     with NCHW output[c] = Σ over n, … of out_backprop[n, c, …]
     """
-    x = to_last(out_backprop, data_format)
+    x = to_channels_last(out_backprop, data_format)
     return x.sum(tuple(range(x.ndim - 1)), dtype=wide(x.dtype))
 
 

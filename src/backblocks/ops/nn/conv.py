@@ -24,39 +24,46 @@ from backblocks.ops.nn._convolution import (
     image_convolution,
     volume_convolution,
 )
-from backblocks.ops.nn._windows import OF_VOLUMES, first, from_last, last, taps, to_last
+from backblocks.ops.nn._windows import (
+    OF_VOLUMES,
+    channels_last,
+    from_channels_last,
+    in_layout,
+    taps,
+    to_channels_last,
+)
 
 
 def convolve(x: Array, filter: Array, **windows: Any) -> Array:
     """Each output is the sum, over the taps of its window, of the cells there times the filter there."""
     layout = windows["data_format"]
     dtype = wide(x.dtype)
-    x, f = to_last(x, layout).astype(dtype, copy=False), filter.astype(dtype, copy=False)
+    x, f = to_channels_last(x, layout).astype(dtype, copy=False), filter.astype(dtype, copy=False)
     axes = conv_axes(x.shape[1:-1], f.shape[:-2], windows)
     y = np.zeros((x.shape[0], *(a.out for a in axes), f.shape[-1]), x.dtype)
     for tap, cells, outputs in taps(axes, x, f):
         for ins, outs in _groups(x.shape[-1], f):
             y[outputs][..., outs] += x[cells][..., ins] @ f[tap][:, outs]
-    return from_last(y, layout)
+    return from_channels_last(y, layout)
 
 
 def _to_input(shape: tuple[int, ...], filter: Array, dy: Array, **windows: Any) -> Array:
     """The adjoint of `convolve` in its input: every cell gets back what it gave."""
     layout = windows["data_format"]
     dtype = wide(dy.dtype)
-    dy, f = to_last(dy, layout).astype(dtype, copy=False), filter.astype(dtype, copy=False)
-    dx = np.zeros(last(shape, layout), dy.dtype)
+    dy, f = to_channels_last(dy, layout).astype(dtype, copy=False), filter.astype(dtype, copy=False)
+    dx = np.zeros(channels_last(shape, layout), dy.dtype)
     for tap, cells, outputs in taps(conv_axes(dx.shape[1:-1], f.shape[:-2], windows), dy):
         for ins, outs in _groups(dx.shape[-1], f):
             dx[cells][..., ins] += dy[outputs][..., outs] @ f[tap][:, outs].T
-    return from_last(dx, layout)
+    return from_channels_last(dx, layout)
 
 
 def _to_filter(x: Array, shape: tuple[int, ...], dy: Array, **windows: Any) -> Array:
     """The adjoint of `convolve` in its filter: every tap gets back what it gave."""
     layout = windows["data_format"]
     dtype = wide(dy.dtype)
-    x, dy = (to_last(each, layout).astype(dtype, copy=False) for each in (x, dy))
+    x, dy = (to_channels_last(each, layout).astype(dtype, copy=False) for each in (x, dy))
     df = np.zeros(shape, dy.dtype)
     for tap, cells, outputs in taps(conv_axes(x.shape[1:-1], shape[:-2], windows), dy):
         for ins, outs in _groups(x.shape[-1], df):
@@ -80,7 +87,7 @@ def _groups(channels: int, filter: Array) -> Iterator[tuple[slice, slice]]:
 @op(
     "Conv2D",
     "T, T -> T",
-    also=("conv2d", "convolution", "nn.Conv2d", "cross-correlation"),
+    aliases=("conv2d", "convolution", "nn.Conv2d", "cross-correlation"),
     attrs=image_convolution,
     T=(*FLOATS, "int32"),
 )
@@ -127,7 +134,7 @@ def _image_shape(
     space = sizes_from(pin.name, sizes, [4, 2])
     if len(space) == 4:
         return space
-    return first((batch, *space, channels), windows["data_format"])
+    return in_layout((batch, *space, channels), windows["data_format"])
 
 
 @op("Conv2DBackpropFilter", "T, int32, T -> T", attrs=image_convolution, T=FLOATS)
@@ -150,7 +157,7 @@ def conv_2d_backprop_filter(
 @op(
     "Conv3D",
     "T, T -> T",
-    also=("conv3d", "convolution", "nn.Conv3d", "cross-correlation"),
+    aliases=("conv3d", "convolution", "nn.Conv3d", "cross-correlation"),
     attrs=volume_convolution,
     beyond=("explicit_paddings",),
     T=FLOATS,

@@ -10,7 +10,7 @@ from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops.attrs import Dilations, ImageLayout, Padding, Pads, Strides
 from backblocks.ops.nn._convolution import complete, conv_axes
-from backblocks.ops.nn._windows import from_last, last, taps, to_last
+from backblocks.ops.nn._windows import channels_last, from_channels_last, taps, to_channels_last
 
 
 def _depthwise(
@@ -32,7 +32,7 @@ def _by_channel(y: Array, filter_shape: tuple[int, ...]) -> Array:
 @op(
     "DepthwiseConv2dNative",
     "T, T -> T",
-    also=("depthwise convolution", "DepthwiseConv2D", "grouped convolution"),
+    aliases=("depthwise convolution", "DepthwiseConv2D", "grouped convolution"),
     attrs=_depthwise,
     T=FLOATS,
 )
@@ -49,13 +49,13 @@ def depthwise_conv_2d_native(input: Array, filter: Array, **windows: Any) -> Arr
     """
     layout = windows["data_format"]
     dtype = wide(input.dtype)
-    x, f = (each.astype(dtype, copy=False) for each in (to_last(input, layout), filter))
+    x, f = (each.astype(dtype, copy=False) for each in (to_channels_last(input, layout), filter))
     axes = conv_axes(x.shape[1:-1], f.shape[:-2], windows)
     y = np.zeros((x.shape[0], *(a.out for a in axes), f.shape[2] * f.shape[3]), x.dtype)
     parts = _by_channel(y, f.shape)
     for tap, cells, outputs in taps(axes, x, f):
         parts[outputs] += x[cells][..., None] * f[tap]
-    return from_last(y, layout)
+    return from_channels_last(y, layout)
 
 
 @op("DepthwiseConv2dNativeBackpropInput", "int32, T, T -> T", attrs=_depthwise, T=FLOATS)
@@ -71,12 +71,14 @@ def depthwise_conv_2d_native_backprop_input(
     """
     layout = windows["data_format"]
     dtype = wide(filter.dtype)
-    dy, f = (each.astype(dtype, copy=False) for each in (to_last(out_backprop, layout), filter))
-    dx = np.zeros(last(input_sizes.tolist(), layout), f.dtype)
+    dy, f = (
+        each.astype(dtype, copy=False) for each in (to_channels_last(out_backprop, layout), filter)
+    )
+    dx = np.zeros(channels_last(input_sizes.tolist(), layout), f.dtype)
     parts = _by_channel(dy, f.shape)
     for tap, cells, outputs in taps(conv_axes(dx.shape[1:-1], f.shape[:-2], windows), dy):
         dx[cells] += (parts[outputs] * f[tap]).sum(-1)
-    return from_last(dx, layout)
+    return from_channels_last(dx, layout)
 
 
 @op("DepthwiseConv2dNativeBackpropFilter", "T, int32, T -> T", attrs=_depthwise, T=FLOATS)
@@ -92,7 +94,9 @@ def depthwise_conv_2d_native_backprop_filter(
     """
     layout = windows["data_format"]
     dtype = wide(input.dtype)
-    x, dy = (to_last(each, layout).astype(dtype, copy=False) for each in (input, out_backprop))
+    x, dy = (
+        to_channels_last(each, layout).astype(dtype, copy=False) for each in (input, out_backprop)
+    )
     df = np.zeros(filter_sizes.tolist(), x.dtype)
     parts = _by_channel(dy, df.shape)
     for tap, cells, outputs in taps(conv_axes(x.shape[1:-1], df.shape[:-2], windows), dy):

@@ -84,7 +84,7 @@ def _check_backprop(input: Spec, filter: Spec, out_backprop: Spec, **windows: An
 @op(
     "Dilation2D",
     "T, T -> T",
-    also=("grayscale dilation", "morphology"),
+    aliases=("grayscale dilation", "morphology"),
     attrs=_windows,
     beyond=("explicit_paddings",),
     T=REALS,

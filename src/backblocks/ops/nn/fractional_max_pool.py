@@ -51,7 +51,7 @@ def _starts(spans: list[slice]) -> Array:
 @op(
     "FractionalMaxPool",
     "T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64",
-    also=("fractional_max_pool2d", "nn.FractionalMaxPool2d"),
+    aliases=("fractional_max_pool2d", "nn.FractionalMaxPool2d"),
     attrs=fractional,
     stateful=True,
     T=REALS,

@@ -17,7 +17,7 @@ from backblocks.ops._spec import MAX_RANK, Shape, Size, Spec, is_known, ranked, 
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Dilations, Int, Padding, Pads, Strides, choice
 from backblocks.ops.nn._convolution import conv_access, convolved, native_conv
-from backblocks.ops.nn._windows import last
+from backblocks.ops.nn._windows import channels_last
 from backblocks.ops.nn.conv import (
     conv_2d_backprop_filter,
     conv_2d_backprop_input,
@@ -83,7 +83,7 @@ def _joined(x: Value, batch_dims: int) -> Value:
 @op(
     "Conv",
     "T, T -> T",
-    also=("convolution", "cross-correlation", "nn.Conv2d", "nn.Conv3d", "conv_general_dilated"),
+    aliases=("convolution", "cross-correlation", "nn.Conv2d", "nn.Conv3d", "conv_general_dilated"),
     T=(*FLOATS, "int32"),
 )
 def conv(
@@ -134,7 +134,7 @@ def _(input: Spec, filter: Spec, *, batch_dims: int, groups: int, **attrs: Any) 
     axes = f"{batch_dims} of the batch, {rank - 2} of space, channels"
     shape = ranked("input", input, batch_dims + rank - 1, axes)
     images = _one_batch(shape, batch_dims)
-    _check_channels(last(images, windows["data_format"])[-1], filter, rank, groups)
+    _check_channels(channels_last(images, windows["data_format"])[-1], filter, rank, groups)
     out = convolved("input", Spec(images, input.dtype), "filter", filter, **windows)
     return (*shape[:batch_dims], *out[1:])
 

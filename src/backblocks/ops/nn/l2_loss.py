@@ -12,7 +12,7 @@ from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec
 
 
-@op("L2Loss", "T -> output: T", also=("weight decay", "half sum of squares"), T=FLOATS)
+@op("L2Loss", "T -> output: T", aliases=("weight decay", "half sum of squares"), T=FLOATS)
 def l2_loss(t: Array) -> Any:
     """Half the sum of squares of all cells.
 

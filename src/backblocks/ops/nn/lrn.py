@@ -47,7 +47,12 @@ def _norm(x: Array, depth_radius: int, bias: float, alpha: float) -> Any:
     return bias + alpha * _around(x * x, depth_radius)
 
 
-@op("LRN", "T -> output: T", also=("local response normalization", "local_response_norm"), T=FLOATS)
+@op(
+    "LRN",
+    "T -> output: T",
+    aliases=("local response normalization", "local_response_norm"),
+    T=FLOATS,
+)
 def lrn(
     input: Array,
     *,

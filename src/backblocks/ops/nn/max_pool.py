@@ -25,7 +25,7 @@ from backblocks.ops.nn._pooling import image_pooling
 @op(
     "MaxPool",
     "T -> T",
-    also=("max_pool2d", "MaxPooling2D", "nn.MaxPool2d", "downsampling"),
+    aliases=("max_pool2d", "MaxPooling2D", "nn.MaxPool2d", "downsampling"),
     attrs=image_pooling,
     T=REALS,
 )

@@ -30,7 +30,7 @@ Ties = Annotated[str, choice(_ABOUT_TIES, "first", "tensorflow-cpu")]
 @op(
     "MaxPool3D",
     "T -> T",
-    also=("max_pool3d", "MaxPooling3D", "nn.MaxPool3d", "downsampling"),
+    aliases=("max_pool3d", "MaxPooling3D", "nn.MaxPool3d", "downsampling"),
     attrs=volume_pooling,
     beyond=("explicit_paddings",),
     T=REALS,

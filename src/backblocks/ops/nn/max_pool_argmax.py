@@ -39,7 +39,7 @@ def _argmax_windows(
 @op(
     "MaxPoolWithArgmax",
     "T -> output: T, argmax: Targmax",
-    also=("max_pool2d with indices", "nn.MaxPool2d return_indices"),
+    aliases=("max_pool2d with indices", "nn.MaxPool2d return_indices"),
     attrs=_argmax_windows,
     beyond=("explicit_paddings",),
     T=REALS,

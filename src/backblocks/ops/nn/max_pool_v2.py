@@ -69,7 +69,7 @@ def _delegate(v2: Op, v1: Op, **checks: Any) -> None:
 @op(
     "MaxPoolV2",
     "T, int32, int32 -> T",
-    also=("max_pool2d", "MaxPooling2D"),
+    aliases=("max_pool2d", "MaxPooling2D"),
     attrs=_tensor_windows,
     beyond=("explicit_paddings",),
     T=REALS,

@@ -56,7 +56,7 @@ def _rows(logits: Spec) -> Shape:
     return logits.shape
 
 
-@op("Softmax", "T -> softmax: T", also=("nn.Softmax", "probabilities"), T=FLOATS)
+@op("Softmax", "T -> softmax: T", aliases=("nn.Softmax", "probabilities"), T=FLOATS)
 def softmax(logits: Array) -> Array:
     """Exponentials, divided so that each row (along the last axis) sums to 1.
 
@@ -70,7 +70,7 @@ def _(dy: Value, y: Value, logits: Value) -> list[Value]:
     return [_softmax_grad(dy, y)]
 
 
-@op("LogSoftmax", "T -> logsoftmax: T", also=("nn.LogSoftmax",), T=FLOATS)
+@op("LogSoftmax", "T -> logsoftmax: T", aliases=("nn.LogSoftmax",), T=FLOATS)
 def log_softmax(logits: Array) -> Array:
     """The logarithm of Softmax, without the loss of digits where that is near 0.
 
@@ -104,7 +104,7 @@ log_softmax.cells(_whole_row("logsoftmax"))
 @op(
     "SoftmaxCrossEntropyWithLogits",
     "T, T -> loss: T, backprop: T",
-    also=("cross entropy", "nn.CrossEntropyLoss", "loss"),
+    aliases=("cross entropy", "nn.CrossEntropyLoss", "loss"),
     T=FLOATS,
 )
 def softmax_cross_entropy_with_logits(features: Array, labels: Array) -> tuple[Array, Array]:
@@ -158,7 +158,7 @@ def _(dy: Value, y: Value, features: Value, labels: Value) -> list[Value]:
 @op(
     "SparseSoftmaxCrossEntropyWithLogits",
     "T, Tlabels -> loss: T, backprop: T",
-    also=("sparse cross entropy", "nn.CrossEntropyLoss", "loss"),
+    aliases=("sparse cross entropy", "nn.CrossEntropyLoss", "loss"),
     T=FLOATS,
     Tlabels=INDEX,
 )

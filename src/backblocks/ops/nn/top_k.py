@@ -10,7 +10,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._chunks import MAX_CHUNK_COST, SORT_COST, chunks
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._op import Value, op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, agreed, ranked, scalar_value
 from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Flag, Int, dtype_of
@@ -144,7 +144,7 @@ def _(dy: Value, y: Value, input: Value, **how: Any) -> list[Value]:
 @op(
     "TopKV2",
     "T, Tk -> values: T, indices: index_type",
-    also=("topk", "top_k", "largest"),
+    aliases=("topk", "top_k", "largest"),
     T=REALS,
     Tk=COUNT,
 )
@@ -191,7 +191,11 @@ def _among_shape(predictions: Spec, targets: Spec) -> Shape:
 
 
 @op(
-    "InTopK", "Tpredictions, T -> precision: bool", also=("accuracy",), Tpredictions=FLOATS, T=INDEX
+    "InTopK",
+    "Tpredictions, T -> precision: bool",
+    aliases=("accuracy",),
+    Tpredictions=FLOATS,
+    T=INDEX,
 )
 def in_top_k(predictions: Array, targets: Array, *, k: Int) -> Any:
     """For each row, whether fewer than `k` classes have a larger prediction than the target.
@@ -240,8 +244,8 @@ def _among_cells(predictions: Spec, *more: str) -> list[AccessMap]:
     return [AccessMap("apply", tuple(cells), loops, cells | {"precision": Cells((i,))})]
 
 
-in_top_k.grad(nothing)
-in_top_k_v2.grad(nothing)
+in_top_k.grad(zero_gradient)
+in_top_k_v2.grad(zero_gradient)
 
 
 # -- cases, refusals, differences ------------------------------------------------------------------

@@ -7,14 +7,14 @@ import numpy as np
 from backblocks.dtypes import COMPLEX, FLOATS, NAMES, SIGNED, DType
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec
 from backblocks.ops.attrs import Flag, dtype_of
 
 RawType = Annotated[Any, dtype_of("uint8", "uint16", *SIGNED, *FLOATS, *COMPLEX, "bool")]
 
 
-@op("DecodeRaw", "string -> output: out_type", open_sizes=True)
+@op("DecodeRaw", "string -> output: out_type", data_dependent_shape=True)
 def decode_raw(bytes: Array, *, out_type: RawType, little_endian: Flag = True) -> Array:
     """The bytes of each string, read as numbers along a new last axis.
 
@@ -49,7 +49,7 @@ def _(bytes: Spec, *, out_type: DType, little_endian: bool) -> Shape:
     return (*bytes.shape, count)
 
 
-decode_raw.grad(nothing)
+decode_raw.grad(zero_gradient)
 decode_raw.case(
     "two strings of two numbers",
     bytes=[b"\x01\x00\x02\x00", b"\xff\xff\x00\x80"],

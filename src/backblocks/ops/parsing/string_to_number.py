@@ -10,7 +10,7 @@ from backblocks.dtypes import NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops._chunks import checked_items
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, shape_text
 from backblocks.ops.attrs import Flag, Ints, Text, dtype_of
 from backblocks.ops.parsing._numbers import number
@@ -43,7 +43,7 @@ def _(string_tensor: Spec, *, out_type: DType) -> Shape:
     return string_tensor.shape
 
 
-string_to_number.grad(nothing)
+string_to_number.grad(zero_gradient)
 string_to_number.case(
     "fractions",
     string_tensor=["1.5", " -2e3 ", "inf"],
@@ -206,7 +206,7 @@ def _(
     return [records.shape] * len(record_defaults)
 
 
-decode_csv.grad(nothing)
+decode_csv.grad(zero_gradient)
 _NO_TEXT = np.zeros(0, object)
 decode_csv.case(
     "two rows of three columns",

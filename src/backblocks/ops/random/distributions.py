@@ -8,7 +8,7 @@ from backblocks.dtypes import FLOATS, REALS, VALUES
 from backblocks.errors import OpError, described
 from backblocks.ops._chunks import SORT_COST, chunks
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Op, nothing, op
+from backblocks.ops._op import Op, op, zero_gradient
 from backblocks.ops._spec import (
     Shape,
     Spec,
@@ -49,7 +49,7 @@ def _count(shape: Array) -> int:
     return int(np.prod(shape, dtype=np.int64))
 
 
-def _stateful(name: str, draw: Draw, *also: str) -> Op:
+def _stateful(name: str, draw: Draw, *aliases: str) -> Op:
     """An op that draws on from run to run."""
 
     def reference(shape: Array, *, dtype: FloatType, seed: Seed = 0, seed2: Seed = 0) -> Array:
@@ -57,7 +57,7 @@ def _stateful(name: str, draw: Draw, *also: str) -> Op:
         return draw(place, _count(shape), dtype).reshape(shape)
 
     reference.__doc__ = f"{_DOCS[draw]}\n\n{_UNSEEDED}"
-    each = op(name, "T -> output: dtype", stateful=True, also=also, T=INDEX)(reference)
+    each = op(name, "T -> output: dtype", stateful=True, aliases=aliases, T=INDEX)(reference)
     each.shape(_shape)
     return each
 
@@ -175,7 +175,7 @@ random_uniform_int.shape(_limits)
 @op(
     "RandomShuffle",
     "T -> output: T",
-    also=("permutation", "shuffle"),
+    aliases=("permutation", "shuffle"),
     stateful=True,
     T=VALUES,
 )
@@ -272,9 +272,9 @@ stateless_random_uniform_int.differs(
     ours="Limits are scalars, always.",
 )
 for _each in (*_FLOATS, *_STATELESS, random_uniform_int, stateless_random_uniform_int):
-    _each.grad(nothing)
-random_shuffle.grad(nothing)
-multinomial.grad(nothing)
+    _each.grad(zero_gradient)
+random_shuffle.grad(zero_gradient)
+multinomial.grad(zero_gradient)
 
 # As TensorFlow draws them.
 _drawn = (

@@ -20,7 +20,7 @@ VariableType = Annotated[Any, dtype_of(*VALUES)]
 @op(
     "VariableV2",
     "-> ref: dtype",
-    also=("variable", "parameter", "weight", "state"),
+    aliases=("variable", "parameter", "weight", "state"),
     holds=True,
     fed=True,
 )
@@ -58,7 +58,7 @@ _NO_GRADIENT = "It changes a variable. Differentiate what is assigned, not the a
 @op(
     "Assign",
     "T, T -> output_ref: T",
-    also=("set variable", "store"),
+    aliases=("set variable", "store"),
     writes=("ref",),
     replaces=True,
     T=VALUES,
@@ -92,7 +92,7 @@ def _same_shape(ref: Spec, value: Spec, *, use_locking: bool) -> Shape:
     return agreed("value", value, ref.shape, "the shape of the variable", "Broadcast it first.")
 
 
-@op("AssignAdd", "T, T -> output_ref: T", also=("increment", "+="), writes=("ref",), T=NUMBERS)
+@op("AssignAdd", "T, T -> output_ref: T", aliases=("increment", "+="), writes=("ref",), T=NUMBERS)
 def assign_add(ref: Array, value: Array, *, use_locking: Flag = False) -> Array:
     """Adds to a variable.
 

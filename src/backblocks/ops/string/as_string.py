@@ -8,7 +8,7 @@ from backblocks.dtypes import NAMES, VALUES, DType, is_float
 from backblocks.errors import OpError, described
 from backblocks.ops._chunks import checked_items
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec
 from backblocks.ops.attrs import Flag, Int, choice
 
@@ -97,7 +97,7 @@ def _(
     return input.shape
 
 
-as_string.grad(nothing)
+as_string.grad(zero_gradient)
 as_string.case("fractions", input=[1.5, -0.1], out=np.array([b"1.500000", b"-0.100000"], object))
 as_string.case(
     "shortest",

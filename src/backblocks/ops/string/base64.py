@@ -7,7 +7,7 @@ import numpy as np
 
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec
 from backblocks.ops.attrs import Flag
 from backblocks.ops.string.strings import texts
@@ -58,8 +58,8 @@ def _(input: Spec) -> Shape:
     return input.shape
 
 
-encode_base64.grad(nothing)
-decode_base64.grad(nothing)
+encode_base64.grad(zero_gradient)
+decode_base64.grad(zero_gradient)
 encode_base64.case(
     "one, two and three bytes",
     input=["a", "ab", b"\xfb\xff\xfe"],

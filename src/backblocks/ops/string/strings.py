@@ -8,7 +8,7 @@ import numpy as np
 from backblocks.errors import OpError
 from backblocks.ops._chunks import checked_items
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import nothing, op
+from backblocks.ops._op import op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast, ranked, scalar_value
 from backblocks.ops.attrs import Int, Text, choice
 
@@ -58,7 +58,7 @@ def _(inputs: Sequence[Spec], *, separator: str) -> Shape:
     return shape
 
 
-string_join.grad(nothing)
+string_join.grad(zero_gradient)
 string_join.case(
     "a list and one for all",
     inputs=[["a", "b"], "x"],
@@ -87,7 +87,7 @@ def _(input: Spec, *, unit: str) -> Shape:
     return input.shape
 
 
-string_length.grad(nothing)
+string_length.grad(zero_gradient)
 string_length.case("bytes", input=["é", "", b"a\0b"], out=np.array([2, 0, 3]))
 string_length.case("letters", input=["é", "日本"], unit="UTF8_CHAR", out=np.array([1, 2]))
 string_length.fails("another unit", input="a", unit="WORD", error="BYTE or UTF8_CHAR")
@@ -132,7 +132,7 @@ def _(input: Spec, pos: Spec, len: Spec, *, unit: str) -> Shape:
     return broadcast("pos", input.shape, places.shape)
 
 
-substr.grad(nothing)
+substr.grad(zero_gradient)
 substr.case(
     "one part of each",
     input=["hello", "world"],
@@ -180,7 +180,7 @@ substr.fails("two positions, one length", input="a", pos=[0, 0], len=[1], error=
 @op(
     "StringSplitV2",
     "string, string -> indices: int64, values: string, shape: int64",
-    open_sizes=True,
+    data_dependent_shape=True,
 )
 def string_split_v2(input: Array, sep: Array, *, maxsplit: Int = -1) -> tuple[Array, Array, Array]:
     """The words of each text, as a sparse table with a row for each text.
@@ -213,7 +213,7 @@ def _(input: Spec, sep: Spec, *, maxsplit: int) -> tuple[Shape, Shape, Shape]:
     return (None, 2), (None,), (2,)
 
 
-string_split_v2.grad(nothing)
+string_split_v2.grad(zero_gradient)
 string_split_v2.case(
     "words between blanks",
     input=["a b  c", "", " d "],

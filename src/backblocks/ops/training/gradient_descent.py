@@ -13,7 +13,7 @@ from backblocks.ops.attrs import Flag
 @op(
     "ApplyGradientDescent",
     "T, T, T -> out: T",
-    also=("sgd", "GradientDescentOptimizer", "optim.SGD", "learn", "train"),
+    aliases=("sgd", "GradientDescentOptimizer", "optim.SGD", "learn", "train"),
     writes=("var",),
     T=NUMBERS,
 )

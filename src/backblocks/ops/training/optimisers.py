@@ -22,7 +22,7 @@ def _locking(*, use_locking: Flag = False) -> None:
 
 
 def optimiser(
-    name: str, writes: tuple[str, ...] = (), also: tuple[str, ...] = ()
+    name: str, writes: tuple[str, ...] = (), aliases: tuple[str, ...] = ()
 ) -> Callable[[Any], Op]:
     """Declares one step of an optimiser, which writes `var` and the slot variables in `writes`.
 
@@ -39,7 +39,9 @@ def optimiser(
         dtypes = {pin: "int64" if pin == "global_step" else "T" for pin in inputs}
         signature = f"{', '.join(dtypes.values())} -> out: T"
         written = ("var", *writes)
-        made = op(name, signature, attrs=_locking, also=also, writes=written, T=FLOATS)(in_float32)
+        made = op(name, signature, attrs=_locking, aliases=aliases, writes=written, T=FLOATS)(
+            in_float32
+        )
         made.shape(functools.partial(_step_shape, made))
         made.no_gradient("It changes variables. Differentiate the loss, not the step.")
         made.differs(
@@ -105,7 +107,7 @@ _GRADIENT = ("grad", "delta")
 @optimiser(
     "ApplyMomentum",
     writes=("accum",),
-    also=("momentum", "sgd with momentum", "optim.SGD", "learn", "train"),
+    aliases=("momentum", "sgd with momentum", "optim.SGD", "learn", "train"),
 )
 def apply_momentum(
     var: Array,
@@ -130,7 +132,9 @@ def apply_momentum(
     return var - lr * velocity, velocity
 
 
-@optimiser("ApplyAdagrad", writes=("accum",), also=("adagrad", "optim.Adagrad", "learn", "train"))
+@optimiser(
+    "ApplyAdagrad", writes=("accum",), aliases=("adagrad", "optim.Adagrad", "learn", "train")
+)
 def apply_adagrad(
     var: Array, accum: Array, lr: Array, grad: Array, *, update_slots: Flag = True, **locking: Any
 ) -> tuple[Array, Array]:
@@ -146,7 +150,7 @@ def apply_adagrad(
 
 
 @optimiser(
-    "ApplyRMSProp", writes=("ms", "mom"), also=("rmsprop", "optim.RMSprop", "learn", "train")
+    "ApplyRMSProp", writes=("ms", "mom"), aliases=("rmsprop", "optim.RMSprop", "learn", "train")
 )
 def apply_rms_prop(
     var: Array,
@@ -172,7 +176,7 @@ def apply_rms_prop(
     return var - velocity, mean, velocity
 
 
-@optimiser("ApplyAdam", writes=("m", "v"), also=("adam", "optim.Adam", "learn", "train"))
+@optimiser("ApplyAdam", writes=("m", "v"), aliases=("adam", "optim.Adam", "learn", "train"))
 def apply_adam(
     var: Array,
     m: Array,
@@ -205,7 +209,7 @@ def apply_adam(
     return var - ahead * rate / (np.sqrt(square) + epsilon), mean, square
 
 
-@optimiser("ApplyFtrl", writes=("accum", "linear"), also=("ftrl", "learn", "train"))
+@optimiser("ApplyFtrl", writes=("accum", "linear"), aliases=("ftrl", "learn", "train"))
 def apply_ftrl(
     var: Array,
     accum: Array,
