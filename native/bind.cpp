@@ -103,7 +103,7 @@ backblocks::Pool checked_pool(const char* op, const Shape& cells, const Shape& w
         require(axis.fits_int64(), op, "window, strides, pads or sizes are too large");
         require(axis.all_real(), op, "every window must have a real cell");
     }
-    require(pool.trimmed().can_be_taken(), op, "the window or its padding is too large");
+    require(pool.trimmed().supported(), op, "the window or its padding is too large");
     return pool.trimmed();
 }
 
@@ -253,7 +253,7 @@ void define_argmax(nb::module_& m, const char* name, std::string inputs, std::st
                 return operands;
             };
             const auto pool = checked_pool(name, cells, windows, window, strides, pads);
-            require(pool.few_cells(), name, "an image has too many cells");
+            require(pool.indexable(), name, "an image has too many cells");
             const auto run = backblocks::chosen_isa().pool.*kernel;
             return Prepared(name, of(inputs), of(results), [=](void* const* a) {
                 run(type, a[0], a[1], a[2], pool, {of_batch, wide});

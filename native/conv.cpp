@@ -1,16 +1,18 @@
-// Convolution and its gradient in the input, as sums over sources (see conv_plan.hpp).
+// Convolution and its gradient in the input: the direct algorithm, an implicit GEMM (see conv_plan.hpp).
 //
-// Targets of a line have cell(t, j) = t.cell + j * stride. Their sums are a product of matrices with
-// a row for each target, and rows need not lie together for it: it is made in tiles that stay in
-// registers (see tile.hpp) for as many taps and channels as the cache has room for. Targets whose
-// windows reach into the padding have fewer taps, and tiles of their own.
-#include "conv.hpp"
+// Targets of a line read element(t, j) = t.element + j * stride. Their sums are a product of matrices with
+// a row for each target, and rows need not be contiguous for it: it is made in register tiles (see tile.hpp),
+// of as many taps and channels at a time as the cache has room for. Targets whose windows reach into the
+// padding have fewer taps, and tiles of their own.
+#include "conv_algorithms.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -31,15 +33,15 @@ namespace {
 using namespace ISA;
 using namespace convolution;
 
-// Filters of more bytes are packed by those who use them, as they go.
+// Filters of more bytes are not packed at once: each task packs those it uses, as it goes.
 constexpr std::int64_t kMostPacked = std::int64_t{16} << 20;
 
-// Bytes that stay in the second-level cache while they are used again and again.
+// Bytes that stay in the L2 cache while they are used again and again.
 constexpr std::int64_t kNear = 384 << 10;
 
 // -- sums -----------------------------------------------------------------------------------------
 
-// Adds to a tile of sums, or begins it with, what the stretches give it.
+// Adds the products of stretches to a register tile of sums, or begins it with them.
 template <int vectors, class N>
 void add_to_tile(std::int64_t rows, const Stretch* stretch, const Stretch* end, const N* sources,
                  const std::int64_t* from, const N* packed, std::int64_t first_row, bool begin,
@@ -58,7 +60,7 @@ void add_to_tile(std::int64_t rows, const Stretch* stretch, const Stretch* end, 
     });
 }
 
-// Computes boxes, one after the other.
+// One thread's boxes, one after the other.
 template <class T>
 class Worker {
     using N = Wide<T>;
@@ -77,33 +79,32 @@ class Worker {
           streamed_(streamed(plan, targets)),
           layout_(known ? *known : own_layout_) {}
 
-    // Whether sources are read where they are. Of a small group that would be less than a cache line
-    // at a time, from lines that keep pushing each other out of the cache: if each number has many
-    // products, copying pays.
+    // Whether sources are read in place. Of a small group that would be less than a cache line at a time,
+    // from lines that keep evicting each other: if each number has many products, copying pays.
     static bool in_place(const ConvPlan& plan) {
         const bool small = plan.groups > 1 && plan.ins * sizeof(N) < kCacheLine;
         return std::is_same_v<T, N> && plan.source.channel == 1 &&
                !(small && plan.work >= 16 * plan.images * plan.source.image);
     }
 
-    // Whether the filters are so small that all panels of a few targets can follow each other.
+    // Whether the packed filters stay in the L2 cache, so that all panels of a few targets can follow each other.
     static bool tile_by_tile(const ConvPlan& plan) {
         return plan.depth.n * size_of(plan.columns) <= kNear / std::int64_t{sizeof(N)};
     }
 
-    // Whether tiles of results, which are whole cache lines and complete, go past the cache. Of more
-    // than two panels they would be too far apart for the memory, unless they follow each other.
+    // Whether tiles of results, which are whole cache lines and complete, are stored with streaming stores. Of
+    // more than two panels they would be too far apart for the memory, unless they follow each other.
     static bool streamed(const ConvPlan& plan, const T* targets) {
         constexpr std::int64_t line = kCacheLine / sizeof(N);
         return kCanStream && std::is_same_v<T, N> && kLanes<N> * sizeof(N) * 2 >= kCacheLine &&
-               plan.target.channel == 1 && !plan.rows.kept() && plan.depth.count == 1 &&
+               plan.target.channel == 1 && !plan.rows.accumulated() && plan.depth.count == 1 &&
                size_of(plan.columns) % line == 0 &&
                (size_of(plan.columns) <= 2 * kPanel<N> || tile_by_tile(plan)) &&
                reinterpret_cast<std::uintptr_t>(targets) % kCacheLine == 0 &&
                outgrows_cache<T>(plan.images * (plan.source.image + plan.target.image));
     }
 
-    // Goes to a box, of one group, the first of so many that will be needed.
+    // Begins a box, of one group, the first of so many that follow.
     void enter(std::int64_t box, std::int64_t group, std::int64_t groups) {
         group_ = group;
         if (std::exchange(number_, box) != box) {
@@ -117,9 +118,9 @@ class Worker {
             from_ = reinterpret_cast<const N*>(first);
             return;
         }
-        const std::int64_t size = box_.images.size() * layout_.order.image;
+        const std::int64_t size = box_.images.size() * layout_.strides.image;
         if (!copied_.has(group)) {
-            // Of several groups, pieces of memory that are read at once are longer.
+            // Several groups are read in longer stretches.
             const std::int64_t fit = kNear / std::max<std::int64_t>(size * sizeof(N), 1);
             const std::int64_t some = plan_.source.channel == 1 ? std::min(fit, groups) : 1;
             copied_ = {group, std::clamp(group + some, group + 1, plan_.groups)};
@@ -131,53 +132,53 @@ class Worker {
     // Computes panels of the box.
     void run(Range panels) {
         if (streamed_ && packed_ && tile_by_tile(plan_)) return stream_tiles(panels);
-        if (plan_.rows.kept()) std::fill_n(row_sums(), box_.rows() * plan_.row_size(), N{0});
+        if (plan_.rows.accumulated()) std::fill_n(row_sums(), box_.rows() * plan_.row_size(), N{0});
         for (std::int64_t panel = panels.first; panel < panels.last; ++panel)
             if (panels_.width(panel) == kPanel<N>) run_panel<2>(panel);
             else run_panel<1>(panel);
-        if (plan_.rows.kept()) store_rows();
+        if (plan_.rows.accumulated()) store_rows();
     }
 
    private:
-    // Copies the cells a box reads, in the type of the sums and with the channels side by side. Each
+    // Copies the elements that a box reads, in the type of the sums and with contiguous channels. Each
     // group has `size` numbers.
     void copy(const T* first, std::int64_t size, N* copies) {
-        const Order &from = plan_.source, &to = layout_.order;
+        const Strides &from = plan_.source, &to = layout_.strides;
         const auto& [ds, hs, ws] = layout_.reach;
         for (std::int64_t image = 0; image < box_.images.size(); ++image)
-            ds.each_copy([&](std::int64_t d, std::int64_t cell_d, std::int64_t planes) {
-                hs.each_copy([&](std::int64_t h, std::int64_t cell_h, std::int64_t rows) {
-                    ws.each_copy([&](std::int64_t w, std::int64_t cell_w, std::int64_t cells) {
-                        // Whole rows lie side by side.
-                        const bool whole = cells == ws.line->sweep.n;
+            ds.each_copy([&](std::int64_t d, std::int64_t element_d, std::int64_t planes) {
+                hs.each_copy([&](std::int64_t h, std::int64_t element_h, std::int64_t rows) {
+                    ws.each_copy([&](std::int64_t w, std::int64_t element_w, std::int64_t elements) {
+                        // Full rows are contiguous.
+                        const bool whole = elements == ws.line->sweep.n;
                         for (std::int64_t i = 0; i < planes; ++i)
                             for (std::int64_t j = 0; j < (whole ? 1 : rows); ++j)
-                                copy_cells(first + image * from.image +
-                                               (cell_d + i) * from.cell[0] +
-                                               (cell_h + j) * from.cell[1] + cell_w * from.cell[2],
-                                           cells * (whole ? rows : 1), size,
-                                           copies + image * to.image + (d + i) * to.cell[0] +
-                                               (h + j) * to.cell[1] + w * to.cell[2]);
+                                copy_elements(first + image * from.image +
+                                               (element_d + i) * from.element[0] +
+                                               (element_h + j) * from.element[1] + element_w * from.element[2],
+                                           elements * (whole ? rows : 1), size,
+                                           copies + image * to.image + (d + i) * to.element[0] +
+                                               (h + j) * to.element[1] + w * to.element[2]);
                     });
                 });
             });
     }
 
-    void copy_cells(const T* cells, std::int64_t count, std::int64_t size, N* to) {
-        const std::int64_t ins = plan_.ins, cell = plan_.source.cell[2];
+    void copy_elements(const T* elements, std::int64_t count, std::int64_t size, N* to) {
+        const std::int64_t ins = plan_.ins, element = plan_.source.element[2];
         const std::int64_t channel = plan_.source.channel;
         if (channel == 1 && plan_.groups == 1) {
-            for (std::int64_t i = 0; i < count * ins; ++i) to[i] = widen(cells[i]);
+            for (std::int64_t i = 0; i < count * ins; ++i) to[i] = widen(elements[i]);
         } else if (channel == 1) {
             for (std::int64_t i = 0; i < count; ++i)
                 for (std::int64_t g = 0; g < copied_.size(); ++g)
                     each_vector<N>(ins, [&](std::int64_t c, auto lanes) {
-                        store(load(cells + i * cell + g * ins + c, lanes),
+                        store(load(elements + i * element + g * ins + c, lanes),
                               to + g * size + i * ins + c, lanes);
                     });
         } else if constexpr (std::is_same_v<T, N>) {
             transpose(
-                ins, count, [&](std::int64_t c) { return cells + c * channel; },
+                ins, count, [&](std::int64_t c) { return elements + c * channel; },
                 [&](std::int64_t i) { return to + i * ins; });
         } else {
             for (std::int64_t c = 0; c < ins; c += kLanes<N>) {
@@ -185,7 +186,7 @@ class Worker {
                 N* lines = lines_.of(channels * count);
                 for (std::int64_t j = 0; j < channels; ++j)
                     for (std::int64_t i = 0; i < count; ++i)
-                        lines[j * count + i] = widen(cells[(c + j) * channel + i]);
+                        lines[j * count + i] = widen(elements[(c + j) * channel + i]);
                 transpose(
                     channels, count, [&](std::int64_t j) { return lines + j * count; },
                     [&](std::int64_t i) { return to + i * ins + c; });
@@ -199,17 +200,17 @@ class Worker {
         const std::int64_t real = panels_.real(panel);
         T* result = targets_ + box_.images.first * plan_.target.image +
                     (group_ * plan_.outs + panels_.first(panel)) * plan_.target.channel;
-        // A full tile can stay where it is made, if that is where it belongs.
-        if (real == width && plan_.rows.kept() && plan_.rows.apart)
+        // A full tile is made in the result itself, if that has the type and order of the sums.
+        if (real == width && plan_.rows.accumulated() && plan_.rows.separate)
             return add_panel<vectors>(panel, row_sums() + panels_.first(panel), layout_.to.data());
-        if (real == width && !plan_.rows.kept() && std::is_same_v<T, N> && plan_.target.channel == 1)
+        if (real == width && !plan_.rows.accumulated() && std::is_same_v<T, N> && plan_.target.channel == 1)
             return add_panel<vectors>(panel, reinterpret_cast<N*>(result), layout_.to.data());
         N* sums = sums_.of(size_of(layout_.to) * width);
         sum_places_.resize(layout_.to.size());
         for (std::size_t i = 0; i < sum_places_.size(); ++i)
             sum_places_[i] = static_cast<std::int64_t>(i) * width;
         add_panel<vectors>(panel, sums, sum_places_.data());
-        if (plan_.rows.kept()) add_to_rows(sums, width, real, row_sums() + panels_.first(panel));
+        if (plan_.rows.accumulated()) add_to_rows(sums, width, real, row_sums() + panels_.first(panel));
         else store_panel(sums, width, real, result);
     }
 
@@ -238,7 +239,7 @@ class Worker {
         }
     }
 
-    // Computes panels of few targets at a time, so that what goes past the cache lies side by side.
+    // Computes all panels of a few targets at a time, so that streaming stores are contiguous.
     void stream_tiles(Range panels) {
         const Stretch* all = layout_.stretches.data();
         N* result = reinterpret_cast<N*>(targets_) + box_.images.first * plan_.target.image +
@@ -269,12 +270,12 @@ class Worker {
 
     // -- results --
 
-    static void store_line(const N* line, std::int64_t count, T* to) {
+    static void round_row(const N* line, std::int64_t count, T* to) {
         for (std::int64_t i = 0; i < count; ++i) to[i] = narrow<T>(line[i]);
     }
 
     // result[j * channel + i] = sums[i * width + j]
-    void store_turned(const N* sums, std::int64_t width, std::int64_t count, std::int64_t columns,
+    void store_transposed(const N* sums, std::int64_t width, std::int64_t count, std::int64_t columns,
                       T* result) {
         const std::int64_t channel = plan_.target.channel;
         const auto from = [&](std::int64_t i) { return sums + i * width; };
@@ -284,29 +285,29 @@ class Worker {
             N* lines = lines_.of(columns * count);
             transpose(count, columns, from, [&](std::int64_t j) { return lines + j * count; });
             for (std::int64_t j = 0; j < columns; ++j)
-                store_line(lines + j * count, count, result + j * channel);
+                round_row(lines + j * count, count, result + j * channel);
         }
     }
 
-    // Rounds the sums of a panel and puts them where they belong.
+    // Rounds the sums of a panel and stores them to the result.
     void store_panel(const N* sums, std::int64_t width, std::int64_t real, T* result) {
         const std::int64_t count = size_of(layout_.to);
         const std::int64_t* places = layout_.to.data();
         if (plan_.target.channel == 1) {
             for (std::int64_t i = 0; i < count; ++i)
-                store_line(sums + i * width, real, result + places[i]);
+                round_row(sums + i * width, real, result + places[i]);
             return;
         }
         for (std::int64_t i = 0, end; i < count; i = end) {
             for (end = i + 1; end < count && places[end] == places[end - 1] + 1;) ++end;
-            store_turned(sums + i * width, width, end - i, real, result + places[i]);
+            store_transposed(sums + i * width, width, end - i, real, result + places[i]);
         }
     }
 
     N* row_sums() { return row_sums_.of(box_.rows() * plan_.row_size()); }
 
-    // Where what one target adds overlaps what the next one does, a vector would wait for several
-    // stores: then numbers stay single, each in a register.
+    // Where the products of one source overlap those of the next, a vector load would wait for several
+    // stores: then numbers are added one by one, each in a register.
     void add_to_rows(const N* sums, std::int64_t width, std::int64_t real, N* rows) const {
         const bool overlap = plan_.rows.step * plan_.outs < real;
         for (const std::int64_t place : layout_.to) {
@@ -320,24 +321,24 @@ class Worker {
     }
 
     void store_rows() {
-        const Order& order = plan_.target;
+        const Strides& strides = plan_.target;
         const auto& [ds, hs, ws] = box_.targets;
         const N* sums = row_sums() + plan_.rows.before * plan_.outs;
         for (std::int64_t image = box_.images.first; image < box_.images.last; ++image)
             for (std::int64_t d = ds.first; d < ds.last; ++d)
                 for (std::int64_t h = hs.first; h < hs.last; ++h, sums += plan_.row_size())
-                    store_row(sums, targets_ + image * order.image +
-                                        group_ * plan_.outs * order.channel +
-                                        box_.lines[0]->target(d) * order.cell[0] +
-                                        box_.lines[1]->target(h) * order.cell[1]);
+                    store_row(sums, targets_ + image * strides.image +
+                                        group_ * plan_.outs * strides.channel +
+                                        box_.lines[0]->target(d) * strides.element[0] +
+                                        box_.lines[1]->target(h) * strides.element[1]);
     }
 
     void store_row(const N* sums, T* result) {
         const std::int64_t outs = plan_.outs, width = plan_.width;
-        if (plan_.target.channel > 1) return store_turned(sums, outs, width, outs, result);
-        if (plan_.groups == 1) return store_line(sums, width * outs, result);
+        if (plan_.target.channel > 1) return store_transposed(sums, outs, width, outs, result);
+        if (plan_.groups == 1) return round_row(sums, width * outs, result);
         for (std::int64_t w = 0; w < width; ++w)
-            store_line(sums + w * outs, outs, result + w * plan_.target.cell[2]);
+            round_row(sums + w * outs, outs, result + w * plan_.target.element[2]);
     }
 
     const ConvPlan& plan_;
@@ -358,100 +359,160 @@ class Worker {
     Room<N> copies_, own_packed_, sums_, row_sums_, lines_;
 };
 
-// -- kernels --------------------------------------------------------------------------------------
+// -- tasks ----------------------------------------------------------------------------------------
 
 // A plan, and the layout of its box if there is but one: small problems are many.
 template <class T>
 struct Work {
-    ConvPlan plan;
+    const std::shared_ptr<const ConvPlan> kept;
+    const ConvPlan& plan;
     std::optional<Layout> only;
 
-    Work(const Conv& conv, bool forward) : plan(conv, forward, kLanes<Wide<T>>) {
+    explicit Work(std::shared_ptr<const ConvPlan> given) : kept(std::move(given)), plan(*kept) {
         if (plan.box_count() == 1)
             only.emplace().find(plan, plan.box(0), Worker<T>::in_place(plan));
     }
 };
 
+// How the boxes of a plan are shared out.
+template <class T>
+struct Tasks {
+    Panels<Wide<T>> panels;
+    std::int64_t packed_size;  // numbers of all packed filters
+    bool pack_first;           // filters are packed once, or by each task as it goes
+    Parts shares;              // of the panels of a box: few boxes would leave threads idle
+    std::int64_t count;
+
+    explicit Tasks(const ConvPlan& plan) : panels(plan) {
+        const std::int64_t boxes = plan.box_count();
+        packed_size = plan.groups * panels.all() * plan.depth.n;
+        pack_first = boxes > 3 && packed_size <= kMostPacked / std::int64_t{sizeof(Wide<T>)};
+        const bool split = !plan.rows.accumulated() && boxes * plan.groups <= 64;
+        shares = {panels.count(), split ? panels.count() : 1};
+        count = boxes * plan.groups * shares.count;
+    }
+};
+
 template <class T>
 void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets) {
-    using N = Wide<T>;
     const ConvPlan& plan = work.plan;
-    // What no tap reaches is in no box.
+    // Targets that no tap reaches are in no box.
     if (!std::all_of(plan.axes.begin(), plan.axes.end(), [](auto& axis) { return axis.complete; }))
         std::memset(static_cast<void*>(targets), 0,
                     static_cast<std::size_t>(plan.images * plan.target.image) * sizeof(T));
-    const std::int64_t boxes = plan.box_count();
-    if (boxes == 0) return;
-    const Panels<N> panels(plan);
-    const std::int64_t all = plan.groups * panels.all() * plan.depth.n;
-    Room<N> packed;
-    const bool pack_first = boxes > 3 && all <= kMostPacked / static_cast<std::int64_t>(sizeof(N));
-    if (pack_first) pack_all(plan, filters, packed.of(all));
-    // Few boxes would leave threads idle: then each panel of a box is a job.
-    const bool split = !plan.rows.kept() && boxes * plan.groups <= 64;
-    const Parts shares{panels.count(), split ? panels.count() : 1};
-    parallel_for(boxes * plan.groups * shares.count, plan.work,
-                 [&](std::int64_t begin, std::int64_t end) {
-                     Worker<T> worker(plan, sources, filters, pack_first ? packed.of(0) : nullptr,
-                                      targets, work.only ? &*work.only : nullptr);
-                     for (std::int64_t job = begin; job < end; ++job) {
-                         // The groups of a box have its layout in common.
-                         const std::int64_t part = job / shares.count, share = job % shares.count;
-                         if (job == begin || share == 0)
-                             worker.enter(part / plan.groups, part % plan.groups,
-                                          div_up(end - job, shares.count));
-                         worker.run(shares[share]);
-                     }
-                     if (Worker<T>::streamed(plan, targets)) end_streams();
-                 });
+    if (plan.box_count() == 0) return;
+    const Tasks<T> tasks(plan);
+    const Parts& shares = tasks.shares;
+    Room<Wide<T>> packed;
+    if (tasks.pack_first) pack_all(plan, filters, packed.of(tasks.packed_size));
+    parallel_for(tasks.count, plan.work, [&](std::int64_t begin, std::int64_t end) {
+        Worker<T> worker(plan, sources, filters, tasks.pack_first ? packed.get() : nullptr, targets,
+                         work.only ? &*work.only : nullptr);
+        for (std::int64_t task = begin; task < end; ++task) {
+            // The groups of a box have its layout in common.
+            const std::int64_t part = task / shares.count, share = task % shares.count;
+            if (task == begin || share == 0)
+                worker.enter(part / plan.groups, part % plan.groups, div_up(end - task, shares.count));
+            worker.run(shares[share]);
+        }
+        if (Worker<T>::streamed(plan, targets)) stream_fence();
+    });
 }
 
 // y[b, o, n] = sum over taps t, channels c: x[b, o * s - pads + t * d, c] * w[t, c, n]
-template <class T>
-ConvKernels::Ready forward(const Conv& conv) {
-    return [work = std::make_shared<const Work<T>>(conv, true)](const void* x, const void* w,
-                                                                void* y) {
-        add_up(*work, static_cast<const T*>(x), static_cast<const T*>(w), static_cast<T*>(y));
-    };
-}
-
 // dx[b, i, c] = sum over taps t, outputs o with o * s - pads + t * d = i, channels n:
 //               dy[b, o, n] * w[t, c, n]
+// Of x, w and y if forward, else of w, dy and dx.
 template <class T>
-ConvKernels::Ready input_grad(const Conv& conv) {
-    return [work = std::make_shared<const Work<T>>(conv, false)](const void* w, const void* dy,
-                                                                 void* dx) {
-        add_up(*work, static_cast<const T*>(dy), static_cast<const T*>(w), static_cast<T*>(dx));
+ConvKernels::Ready direct_conv(const ConvChoice& choice, bool forward) {
+    return [forward, work = std::make_shared<const Work<T>>(choice.plan)](const void* a, const void* b,
+                                                                          void* result) {
+        add_up(*work, in<T>(forward ? a : b), in<T>(forward ? b : a), out<T>(result));
     };
 }
 
-// Where each result sees one channel, this is depthwise convolution. That has vectors over places,
-// while few channels would leave them mostly empty here.
-bool is_depthwise(const Conv& conv) {
-    return conv.in == 1 && conv.out <= 4 && within_reach(conv);
+template <class T>
+void explain_direct(const ConvPlan& plan, Choice& choice) {
+    if (plan.box_count() == 0) return;
+    const Tasks<T> tasks(plan);
+    const std::array<Parts, 4>& parts = plan.boxes[0].parts;
+    choice.with("inputs", Worker<T>::in_place(plan) ? "read in place" : "copied box by box");
+    choice.with("filters", tasks.pack_first ? "packed once" : "packed box by box");
+    choice.with("columns of a register tile",
+                plan.rows.used ? "output channels and taps of the width" : "output channels");
+    choice.with("register tile", {most_rows(2), kPanel<Wide<T>>});
+    choice.with("box of images x depth x height x width",
+                {parts[0].largest(), parts[1].largest(), parts[2].largest(), parts[3].largest()});
+    choice.with("rows of filters at a time", plan.depth.largest());
+    choice.with_loop(tasks.count, plan.work);
+}
+
+// -- kernels --------------------------------------------------------------------------------------
+
+ConvKernels::Ready depthwise(Type type, const Conv& conv, ConvPass pass) {
+    return pass == ConvPass::forward      ? depthwise_kernels.forward(type, conv)
+           : pass == ConvPass::input_grad ? depthwise_kernels.input_grad(type, conv)
+                                          : depthwise_kernels.filter_grad(type, conv);
+}
+
+template <ConvPass pass>
+ConvKernels::Ready prepare(Type type, const Conv& conv) {
+    const ConvChoice choice = choose_conv(type, conv, pass);
+    if (choice.algorithm == ConvAlgorithm::depthwise) return depthwise(type, conv, pass);
+    if constexpr (pass == ConvPass::filter_grad) {
+        ConvKernels::Ready direct = direct_filter_grad(type, conv);
+        if (choice.algorithm == ConvAlgorithm::direct) return direct;
+        if (choice.algorithm == ConvAlgorithm::small_channels)
+            return small_channels_filter_grad(type, conv, std::move(direct));
+        return winograd_filter_grad(type, choice, std::move(direct));
+    } else {
+        constexpr bool forward = pass == ConvPass::forward;
+        ConvKernels::Ready direct =
+            with_type(type, [&]<class T>(T) { return direct_conv<T>(choice, forward); });
+        if (choice.algorithm == ConvAlgorithm::direct) return direct;
+        return winograd_conv(type, choice, forward, std::move(direct));
+    }
+}
+
+const char* name_of(ConvAlgorithm algorithm) {
+    switch (algorithm) {
+        case ConvAlgorithm::depthwise: return "depthwise";
+        case ConvAlgorithm::winograd_2d: return "Winograd F(2x2, 3x3)";
+        case ConvAlgorithm::winograd_3d: return "Winograd F(2x2x2, 3x3x3)";
+        case ConvAlgorithm::small_channels: return "small channel count, all taps as rows";
+        case ConvAlgorithm::direct: break;
+    }
+    return "direct (implicit GEMM)";
 }
 
 }  // namespace
 
+Choice ISA::explain_conv(Type type, const Conv& conv, ConvPass pass) {
+    const ConvChoice chosen = choose_conv(type, conv, pass);
+    if (chosen.algorithm == ConvAlgorithm::depthwise) {
+        Choice choice = explain_depthwise(type, conv, pass);
+        choice.reason = std::string(chosen.reason) + "; " + choice.reason;
+        return choice;
+    }
+    Choice choice{kIsaName, name_of(chosen.algorithm), chosen.reason};
+    if (chosen.algorithm == ConvAlgorithm::small_channels) {
+        explain_small_channels_filter_grad(type, conv, choice);
+    } else if (chosen.algorithm != ConvAlgorithm::direct) {
+        if (pass == ConvPass::filter_grad) explain_winograd_filter_grad(type, chosen, choice);
+        else explain_winograd_conv(type, chosen, choice);
+        choice.with("if a result is not finite", name_of(ConvAlgorithm::direct));
+    } else if (pass == ConvPass::filter_grad) {
+        explain_direct_filter_grad(type, conv, choice);
+    } else {
+        with_type(type, [&]<class T>(T) { explain_direct<T>(*chosen.plan, choice); });
+    }
+    return choice;
+}
+
 const ConvKernels ISA::conv_kernels{
-    [](Type type, const Conv& conv) {
-        if (is_depthwise(conv)) return depthwise_kernels.forward(type, conv);
-        return conv_by_fewer_products(type, conv, true, with_type(type, [&]<class T>(T) {
-                                          return forward<T>(conv);
-                                      }));
-    },
-    [](Type type, const Conv& conv) {
-        if (is_depthwise(conv)) return depthwise_kernels.input_grad(type, conv);
-        return conv_by_fewer_products(type, conv, false, with_type(type, [&]<class T>(T) {
-                                          return input_grad<T>(conv);
-                                      }));
-    },
-    [](Type type, const Conv& conv) {
-        if (is_depthwise(conv)) return depthwise_kernels.filter_grad(type, conv);
-        const ConvKernels::Ready plain = conv_filter_grad(type, conv);
-        return filter_grad_by_fewer_products(type, conv,
-                                             filter_grad_of_few_channels(type, conv, plain));
-    },
+    prepare<ConvPass::forward>,
+    prepare<ConvPass::input_grad>,
+    prepare<ConvPass::filter_grad>,
 };
 
 }  // namespace backblocks

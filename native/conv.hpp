@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "pool.hpp"
+#include "half.hpp"
 #include "taps.hpp"
 
 namespace backblocks {
@@ -45,16 +45,5 @@ extern const ConvKernels conv_kernels;
 namespace v4 {
 extern const ConvKernels conv_kernels;
 }
-
-#ifdef ISA
-namespace ISA {
-ConvKernels::Ready conv_filter_grad(Type, const Conv&);
-// Forward or a gradient, by fewer products where that pays and all is finite.
-ConvKernels::Ready conv_by_fewer_products(Type, const Conv&, bool forward, ConvKernels::Ready plain);
-ConvKernels::Ready filter_grad_by_fewer_products(Type, const Conv&, ConvKernels::Ready plain);
-// Where there are few input channels, and no sum is NaN.
-ConvKernels::Ready filter_grad_of_few_channels(Type, const Conv&, ConvKernels::Ready plain);
-}
-#endif
 
 }  // namespace backblocks

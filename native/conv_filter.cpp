@@ -1,15 +1,15 @@
-// The gradient of convolution in its filter. For each tap and each channel ci and co of a group:
+// The gradient of convolution in its filter: the direct algorithm. For each tap and each channel ci and co of a group:
 //
 //     dw[tap, ci, co] = 0
-//     for each image b and window o whose cell at the tap, o * s - pads + tap * d, is real:
+//     for each image b and window o whose element at the tap, o * s - pads + tap * d, is real:
 //         dw[tap, ci, co] += x[b, o * s - pads + tap * d, ci] * dy[b, o, co]
 //
-// This is a product of matrices, as deep as there are windows. It is cut into tasks: some channels
+// This is a product of matrices, as deep as there are windows. It is divided into tasks: some channels
 // of x with all taps, some of dy, over a part of the windows. A task takes a few rows of windows at
-// a time, so that what it needs of them stays in the near caches, and copies them in the order in
-// which tiles (see tile.hpp) read: x in groups of as many channels as a tile has rows, dy in panels
+// a time, so that what it reads of them stays in the L1 and L2 caches, and packs them in the order in
+// which register tiles (see tile.hpp) read: x in groups of as many channels as a tile has rows, dy in panels
 // of as many as it has columns. Then all its tiles pass over these rows.
-#include "conv.hpp"
+#include "conv_algorithms.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,8 +21,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "conv_filter_copy.hpp"
-#include "conv_filter_cut.hpp"
+#include "conv_filter_pack.hpp"
+#include "conv_filter_plan.hpp"
 #include "half.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
@@ -44,7 +44,7 @@ void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_
     Tile<N, rows, vectors> tile;
     tile.clear();
     for (const Pair& pair : pairs)
-        tile.add_side_by_side(windows, x + pair.x, x_step, dy + pair.dy, dy_step);
+        tile.add_contiguous(windows, x + pair.x, x_step, dy + pair.dy, dy_step);
 #pragma GCC unroll 8
     for (int i = 0; i < rows; ++i, sums += pitch) {
         if (columns < vectors * kLanes<N>) {
@@ -63,7 +63,7 @@ void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_
     }
 }
 
-// What a thread works with.
+// One thread's tasks.
 template <class T>
 class Worker {
     using N = Wide<T>;
@@ -73,20 +73,20 @@ class Worker {
     Worker(const Problem<T>& problem, const T* x, const T* dy, const Step* known)
         : problem_(problem),
           conv_(problem.conv),
-          cut_(problem.cut),
+          plan_(problem.plan),
           all_x_(x),
           all_dy_(dy),
           known_(known),
           step_(known ? *known : own_step_) {}
 
-    // Adds up what belongs to a share.
+    // Computes a task.
     void run(const Share& share, const Sums<N>& sums) {
         begin(share);
         for (std::int64_t i = 0; i < times(); ++i) {
             if (!known_) find(i);
             find_dy();
-            if (!cut_.in_place) copy_x();
-            if (cut_.folded) keep_padding_from_infinity();
+            if (!plan_.in_place) copy_x();
+            if (plan_.taps_as_channels) keep_padding_from_infinity();
             multiply(sums, i > 0);
         }
     }
@@ -102,22 +102,22 @@ class Worker {
    private:
     void begin(const Share& share) {
         share_ = share;
-        tiles_ = Groups::tiles(share.in.size(), cut_.tile_rows);
-        panels_ = Groups::panels(share.out.size(), cut_.panel);
+        tiles_ = Groups::tiles(share.in.size(), plan_.tile_rows);
+        panels_ = Groups::panels(share.out.size(), plan_.panel);
     }
 
-    std::int64_t times() const { return div_up(share_.rows.size(), cut_.at_once); }
+    std::int64_t times() const { return div_up(share_.rows.size(), plan_.at_once); }
 
     void find(std::int64_t i) {
         const Range rows = part(share_.rows.size(), times(), i);
         own_step_.rows = {share_.rows.first + rows.first, share_.rows.first + rows.last};
         own_step_.windows =
-            part(conv_.axes[2].out, cut_.pieces, own_step_.rows.first % cut_.pieces);
+            part(conv_.axes[2].out, plan_.row_segments, own_step_.rows.first % plan_.row_segments);
         find_places(own_step_);
         find_pairs(own_step_);
     }
 
-    // The places of a row of x, cells or folded windows, and where the taps along the width begin.
+    // The places of a row of x, elements or unrolled windows, and where the taps along the width begin.
     void find_places(Step& step) const {
         const TapAxis& width = conv_.axes[2];
         const Range windows = step.windows;
@@ -125,20 +125,20 @@ class Worker {
         step.real.clear();
         for (std::int64_t tap = 0; tap < width.k; ++tap)
             step.real.push_back(both(real_windows(width, tap), windows));
-        if (cut_.folded) {
+        if (plan_.taps_as_channels) {
             step.places = windows;
-            step.whole = both(step.real.front(), step.real.back());
-            if (step.whole.size() == 0) step.whole = {windows.last, windows.last};
+            step.full = both(step.real.front(), step.real.back());
+            if (step.full.size() == 0) step.full = {windows.last, windows.last};
             step.stretches.push_back({0, 0, windows.size()});
             return;
         }
-        step.places = both({cell_of(width, windows.first, 0),
-                            cell_of(width, windows.last - 1, width.k - 1) + 1},
+        step.places = both({element_of(width, windows.first, 0),
+                            element_of(width, windows.last - 1, width.k - 1) + 1},
                            {0, width.n});
         for (std::int64_t tap = 0; tap < width.k; ++tap) {
             const Range real = step.real[static_cast<std::size_t>(tap)];
             if (real.size() > 0)
-                step.stretches.push_back({cell_of(width, real.first, tap) - step.places.first,
+                step.stretches.push_back({element_of(width, real.first, tap) - step.places.first,
                                           real.first - windows.first, real.size()});
             else
                 step.stretches.push_back({0, 0, 0});
@@ -155,20 +155,20 @@ class Worker {
             auto& pairs = step.pairs[static_cast<std::size_t>(tap)];
             pairs.clear();
             for (std::int64_t row = step.rows.first; row < step.rows.last; ++row) {
-                const std::int64_t whole = row / cut_.pieces, plane = whole / height.out;
-                const std::int64_t h = cell_of(height, whole % height.out, tap % height.k);
-                const std::int64_t d = cell_of(depth, plane % depth.out, tap / height.k);
+                const std::int64_t whole = row / plan_.row_segments, plane = whole / height.out;
+                const std::int64_t h = element_of(height, whole % height.out, tap % height.k);
+                const std::int64_t d = element_of(depth, plane % depth.out, tap / height.k);
                 if (h < 0 || h >= height.n || d < 0 || d >= depth.n) continue;
                 const std::int64_t x_row = (plane / depth.out * depth.n + d) * height.n + h;
                 pairs.push_back({place_of(x_row, step),
-                                 (row - step.rows.first) * step.windows.size() * cut_.panel});
+                                 (row - step.rows.first) * step.windows.size() * plan_.panel});
             }
         }
     }
 
-    // Where a row of x is or will be.
+    // The offset of a row of x, in place or in its packed copy.
     std::int64_t place_of(std::int64_t x_row, Step& step) {
-        if (cut_.in_place)
+        if (plan_.in_place)
             return (x_row * conv_.axes[2].n + step.places.first) * problem_.in_channels();
         const auto next = static_cast<std::int64_t>(step.x_rows.size());
         const auto [found, fresh] = numbers_.try_emplace(x_row, next);
@@ -179,7 +179,7 @@ class Worker {
     // Numbers of a group's line of x, and of a whole panel of dy.
     std::int64_t line_size() const { return step_.places.size() * kPitch; }
     std::int64_t panel_size() const {
-        return step_.rows.size() * step_.windows.size() * cut_.panel;
+        return step_.rows.size() * step_.windows.size() * plan_.panel;
     }
 
     // A row of x or dy, counted over all images, with the first channel of the group.
@@ -194,63 +194,63 @@ class Worker {
     void find_dy() {
         const auto& [depth, height, width] = conv_.axes;
         if constexpr (std::is_same_v<T, N>)
-            if (cut_.dy_in_place) {
-                first_dy_ = all_dy_ + (step_.rows.first / cut_.pieces * width.out +
+            if (plan_.dy_in_place) {
+                first_dy_ = all_dy_ + (step_.rows.first / plan_.row_segments * width.out +
                                        step_.windows.first) * conv_.out;
                 return;
             }
         N* to = dy_.of(panel_size() * panels_.count());
         first_dy_ = to;
         // The last panel may be half empty.
-        if (share_.out.size() % cut_.panel)
+        if (share_.out.size() % plan_.panel)
             std::fill_n(to + panel_size() * (panels_.count() - 1), panel_size(), N{0});
         for (std::int64_t row = step_.rows.first; row < step_.rows.last; ++row) {
-            const Line<T> line = line_of(all_dy_, row / cut_.pieces, depth.out * height.out,
+            const Line<T> line = line_of(all_dy_, row / plan_.row_segments, depth.out * height.out,
                                          width.out, conv_.out)
                                      .from(step_.windows.first, share_.out.first);
-            if (cut_.panel == kPanel<N>)
-                deal<kPanel<N>>(line, step_.windows.size(), panels_, panel_size(), to, spare_);
+            if (plan_.panel == kPanel<N>)
+                pack_line<kPanel<N>>(line, step_.windows.size(), panels_, panel_size(), to, scratch_);
             else
-                deal<kLanes<N>>(line, step_.windows.size(), panels_, panel_size(), to, spare_);
-            to += step_.windows.size() * cut_.panel;
+                pack_line<kLanes<N>>(line, step_.windows.size(), panels_, panel_size(), to, scratch_);
+            to += step_.windows.size() * plan_.panel;
         }
     }
 
     void copy_x() {
         const auto& [depth, height, width] = conv_.axes;
         const std::int64_t size = tiles_.count() * line_size();
-        // The last place of all may be followed by what is left of a vector.
+        // The tail of the last vector may go beyond the last place.
         N* to = x_.of(static_cast<std::int64_t>(step_.x_rows.size()) * size + kLanes<N>);
         for (const std::int64_t row : step_.x_rows) {
             const Line<T> line = line_of(all_x_, row, depth.n * height.n, width.n, conv_.in);
-            if (cut_.folded) fold(line, to);
+            if (plan_.taps_as_channels) unroll_taps(line, to);
             else
-                deal<kPitch>(line.from(step_.places.first, share_.in.first), step_.places.size(),
-                             tiles_, line_size(), to, spare_);
+                pack_line<kPitch>(line.from(step_.places.first, share_.in.first), step_.places.size(),
+                             tiles_, line_size(), to, scratch_);
             to += size;
         }
     }
 
     // Copies a row of x window by window, with all taps of a row as channels. Padding is zero.
-    void fold(const Line<T>& line, N* to) {
+    void unroll_taps(const Line<T>& line, N* to) {
         const TapAxis& width = conv_.axes[2];
-        // Where the taps' cells lie side by side, they are channels already.
+        // Where the taps' elements are contiguous, they are channels already.
         const bool ready = width.k == 1 || width.d * line.place == conv_.in * line.channel;
-        const Range whole = ready ? step_.whole : Range{step_.windows.first, step_.windows.first};
+        const Range whole = ready ? step_.full : Range{step_.windows.first, step_.windows.first};
         if (whole.size() > 0) {
-            Line<T> windows = line.from(cell_of(width, whole.first, 0), share_.in.first);
+            Line<T> windows = line.from(element_of(width, whole.first, 0), share_.in.first);
             windows.place *= width.s;
-            deal<kPitch>(windows, whole.size(), tiles_, line_size(),
-                         to + (whole.first - step_.windows.first) * kPitch, spare_);
+            pack_line<kPitch>(windows, whole.size(), tiles_, line_size(),
+                         to + (whole.first - step_.windows.first) * kPitch, scratch_);
         }
         for (const Range& tile : tiles_.channels) {
             for (std::int64_t i = tile.first; i < tile.last; ++i)
-                fold_channel(line, i, whole, to + i - tile.first);
+                unroll_channel(line, i, whole, to + i - tile.first);
             to += line_size();
         }
     }
 
-    // The windows before and after some.
+    // The windows before and after a range.
     std::array<Range, 2> edges(Range some) const {
         return {{{step_.windows.first, some.first}, {some.last, step_.windows.last}}};
     }
@@ -260,10 +260,10 @@ class Worker {
     }
 
     // All windows but those that are done.
-    void fold_channel(const Line<T>& line, std::int64_t channel, Range done, N* to) const {
+    void unroll_channel(const Line<T>& line, std::int64_t channel, Range done, N* to) const {
         const std::int64_t tap = tap_of(channel), place = line.place;
         const Range real = step_.real[static_cast<std::size_t>(tap)];
-        const T* const from = line.from(cell_of(conv_.axes[2], 0, tap),
+        const T* const from = line.from(element_of(conv_.axes[2], 0, tap),
                                         share_.in.first + channel - tap * conv_.in).first;
         for (const Range& edge : edges(done))
             for (std::int64_t o = edge.first; o < edge.last; ++o)
@@ -277,29 +277,29 @@ class Worker {
         const auto finite = [&](Range edge) {
             N sum = 0;
             for (std::int64_t row = 0; row < panels_.count() * step_.rows.size(); ++row) {
-                const N* const windows = first_dy_ + row * step_.windows.size() * cut_.panel;
-                for (std::int64_t i = (edge.first - step_.windows.first) * cut_.panel;
-                     i < (edge.last - step_.windows.first) * cut_.panel; ++i)
+                const N* const windows = first_dy_ + row * step_.windows.size() * plan_.panel;
+                for (std::int64_t i = (edge.first - step_.windows.first) * plan_.panel;
+                     i < (edge.last - step_.windows.first) * plan_.panel; ++i)
                     sum += windows[i] - windows[i];
             }
             return sum == 0;
         };
-        const auto& [before, after] = edges(step_.whole);
-        edges_ashare_ = !finite(before) || !finite(after);
+        const auto& [before, after] = edges(step_.full);
+        separate_edges_ = !finite(before) || !finite(after);
     }
 
-    // What the windows at the edge add to a tile of folded channels: row by row, as each has its
+    // Adds the windows at the edge to a tile of unrolled taps: row by row, as each has its
     // own real ones.
     template <int vectors>
     void add_edges(const N* x, const N* dy, Range tile, Range panel, const std::vector<Pair>& pairs,
                    N* sums, std::int64_t pitch) const {
         for (std::int64_t i = tile.first; i < tile.last; ++i, ++x, sums += pitch)
-            for (const Range& edge : edges(step_.whole)) {
+            for (const Range& edge : edges(step_.full)) {
                 const Range real = both(step_.real[static_cast<std::size_t>(tap_of(i))], edge);
                 if (real.size() == 0) continue;
                 const std::int64_t before = real.first - step_.windows.first;
-                add_products<N, 1, vectors>(x + before * kPitch, kPitch, dy + before * cut_.panel,
-                                            cut_.panel, pairs, real.size(), true, panel.size(),
+                add_products<N, 1, vectors>(x + before * kPitch, kPitch, dy + before * plan_.panel,
+                                            plan_.panel, pairs, real.size(), true, panel.size(),
                                             sums, pitch);
             }
     }
@@ -317,40 +317,40 @@ class Worker {
     template <int vectors>
     void pass(const N* dy, Range panel, const Sums<N>& sums, bool more) const {
         N* first = sums.first + panel.first;
-        const std::int64_t x_pitch = cut_.in_place ? problem_.in_channels() : kPitch;
-        const std::int64_t step = cut_.folded ? x_pitch : x_pitch * conv_.axes[2].s;
-        const std::int64_t before = step_.whole.first - step_.windows.first;
+        const std::int64_t x_pitch = plan_.in_place ? problem_.in_channels() : kPitch;
+        const std::int64_t step = plan_.taps_as_channels ? x_pitch : x_pitch * conv_.axes[2].s;
+        const std::int64_t before = step_.full.first - step_.windows.first;
         for (const auto& pairs : step_.pairs) {
             const N* copied = x_.get();
             for (const Range& tile : tiles_.channels) {
                 const N* x = copied;
                 if constexpr (std::is_same_v<T, N>)
-                    if (cut_.in_place)
+                    if (plan_.in_place)
                         x = all_x_ + share_.group * conv_.in + share_.in.first + tile.first;
                 N* const to = first + tile.first * sums.channel;
                 with_constant<most_rows(vectors)>(tile.size(), [&](auto rows) {
                     std::int64_t tap = 0;
                     for (Stretch stretch : step_.stretches) {
-                        if (edges_ashare_) stretch = {before, before, step_.whole.size()};
+                        if (separate_edges_) stretch = {before, before, step_.full.size()};
                         if (!more || (!pairs.empty() && stretch.windows > 0))
                             add_products<N, rows.value, vectors>(
-                                x + stretch.x * x_pitch, step, dy + stretch.dy * cut_.panel,
-                                cut_.panel, pairs, stretch.windows, more, panel.size(),
+                                x + stretch.x * x_pitch, step, dy + stretch.dy * plan_.panel,
+                                plan_.panel, pairs, stretch.windows, more, panel.size(),
                                 to + tap * sums.tap, sums.channel);
                         ++tap;
                     }
                 });
-                if (edges_ashare_)
+                if (separate_edges_)
                     add_edges<vectors>(x, dy, tile, panel, pairs, to, sums.channel);
                 copied += line_size();
             }
-            first += cut_.width_taps * sums.tap;
+            first += plan_.width_taps * sums.tap;
         }
     }
 
     const Problem<T>& problem_;
     const Conv& conv_;
-    const Cut<T>& cut_;
+    const FilterPlan<T>& plan_;
     const T* const all_x_;
     const T* const all_dy_;
     const Step* const known_;
@@ -358,10 +358,10 @@ class Worker {
     const Step& step_;
     Share share_{};
     Groups tiles_{0}, panels_{0};
-    bool edges_ashare_ = false;  // folded windows with padding are added up row by row
+    bool separate_edges_ = false;  // unrolled windows with padding are added up row by row
     std::unordered_map<std::int64_t, std::int64_t> numbers_;  // where rows are in x_rows
     const N* first_dy_ = nullptr;  // the panels, copied or where they are
-    Room<N> x_, dy_, spare_;
+    Room<N> x_, dy_, scratch_;
 };
 
 // A problem, and its step if there is but one: small problems are many.
@@ -375,19 +375,19 @@ struct Work {
     }
 
     std::int64_t blocks() const {
-        return problem.cut.in_blocks * problem.cut.out_blocks * problem.conv.groups;
+        return problem.plan.in_blocks * problem.plan.out_blocks * problem.conv.groups;
     }
-    std::int64_t tasks() const { return blocks() * problem.cut.chunks; }
+    std::int64_t tasks() const { return blocks() * problem.plan.chunks; }
     std::int64_t chunk(std::int64_t task) const { return task / blocks(); }
     Share share(std::int64_t task) const {
-        const Cut<T>& cut = problem.cut;
+        const FilterPlan<T>& plan = problem.plan;
         const std::int64_t out = problem.conv.out, block = task % blocks();
-        const Range panels = part(div_up(out, cut.panel), cut.out_blocks,
-                                  block / cut.in_blocks % cut.out_blocks);
-        return {block / cut.in_blocks / cut.out_blocks,
-                part(cut.channels, cut.in_blocks, block % cut.in_blocks),
-                {panels.first * cut.panel, std::min(panels.last * cut.panel, out)},
-                part(cut.rows, cut.chunks, chunk(task))};
+        const Range panels = part(div_up(out, plan.panel), plan.out_blocks,
+                                  block / plan.in_blocks % plan.out_blocks);
+        return {block / plan.in_blocks / plan.out_blocks,
+                part(plan.channels, plan.in_blocks, block % plan.in_blocks),
+                {panels.first * plan.panel, std::min(panels.last * plan.panel, out)},
+                part(plan.rows, plan.chunks, chunk(task))};
     }
 };
 
@@ -395,17 +395,17 @@ template <class T>
 void filter_grad(const Work<T>& work, const T* x, const T* dy, T* dw) {
     using N = Wide<T>;
     const Problem<T>& problem = work.problem;
-    const Cut<T>& cut = problem.cut;
+    const FilterPlan<T>& plan = problem.plan;
     const std::int64_t out_channels = problem.out_channels();
     Room<N> chunks;
-    if (cut.chunks > 1) chunks.of(cut.chunks * problem.sums());
+    if (plan.chunks > 1) chunks.of(plan.chunks * problem.sums());
 
     // With one chunk, sums are made in dw or, if it is of a half type, apart and then rounded.
     const auto run = [&](auto& worker, auto& apart, const Share& share, std::int64_t chunk) {
         const std::int64_t place =
             share.in.first * out_channels + share.group * problem.conv.out + share.out.first;
-        const Sums<N> in_dw{nullptr, cut.channels * out_channels, out_channels};
-        if (cut.chunks > 1) {
+        const Sums<N> in_dw{nullptr, plan.channels * out_channels, out_channels};
+        if (plan.chunks > 1) {
             N* const first = chunks.get() + chunk * problem.sums() + place;
             return worker.run(share, {first, in_dw.tap, in_dw.channel});
         }
@@ -421,25 +421,39 @@ void filter_grad(const Work<T>& work, const T* x, const T* dy, T* dw) {
                                dw + place + t * in_dw.tap + c * out_channels);
         }
     };
-    // A core multiplies some four times while it moves a byte.
-    const auto bytes = static_cast<std::int64_t>(std::min(cut.products / 4, 0x1p60));
-    parallel_for(work.tasks(), bytes, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(work.tasks(), plan.work(), [&](std::int64_t begin, std::int64_t end) {
         Worker<T> worker(problem, x, dy, work.only ? &*work.only : nullptr);
         Room<N> apart;
         for (std::int64_t task = begin; task < end; ++task)
             run(worker, apart, work.share(task), work.chunk(task));
     });
-    if (cut.chunks > 1) add_chunks(chunks.get(), cut.chunks, problem.sums(), dw);
+    if (plan.chunks > 1) add_chunks(chunks.get(), plan.chunks, problem.sums(), dw);
 }
 
 }  // namespace
 
-ConvKernels::Ready ISA::conv_filter_grad(Type type, const Conv& conv) {
+ConvKernels::Ready ISA::direct_filter_grad(Type type, const Conv& conv) {
     return with_type(type, [&]<class T>(T) -> ConvKernels::Ready {
         return [work = std::make_shared<const Work<T>>(conv)](const void* x, const void* dy,
                                                               void* dw) {
             filter_grad(*work, in<T>(x), in<T>(dy), out<T>(dw));
         };
+    });
+}
+
+void ISA::explain_direct_filter_grad(Type type, const Conv& conv, Choice& choice) {
+    with_type(type, [&]<class T>(T) {
+        const Work<T> work(conv);
+        const FilterPlan<T>& plan = work.problem.plan;
+        choice.with("x", plan.in_place           ? "read in place"
+                         : plan.taps_as_channels ? "copied window by window, taps of the width as channels"
+                                                 : "packed");
+        choice.with("dy", plan.dy_in_place ? "read in place" : "packed");
+        choice.with("register tile", {plan.tile_rows, plan.panel});
+        choice.with("rows of windows at a time", plan.at_once);
+        choice.with("blocks of input x output channels", {plan.in_blocks, plan.out_blocks});
+        choice.with("partial sums", plan.chunks);
+        choice.with_loop(work.tasks(), plan.work());
     });
 }
 

@@ -1,4 +1,4 @@
-// The filters of a convolution, packed as tiles (see tile.hpp) read them.
+// The filters of a convolution, packed as register tiles (see tile.hpp) read them.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Panels {
     std::int64_t real(std::int64_t panel) const {
         return std::min<std::int64_t>(columns - first(panel), kPanel<N>);
     }
-    // With what fills the last vector.
+    // The width with zeros that fill the last vector.
     std::int64_t width(std::int64_t panel) const {
         return real(panel) > kLanes<N> ? kPanel<N> : kLanes<N>;
     }
@@ -38,11 +38,11 @@ template <class T>
 void pack_tap(const T* filter, std::int64_t next, std::int64_t channels,
               const std::int64_t* columns, std::int64_t real, std::int64_t width,
               Wide<T>* packed) {
-    constexpr std::int64_t few = 32;
-    Wide<T> lines[kPanel<Wide<T>>][few];
+    constexpr std::int64_t at_once = 32;
+    Wide<T> lines[kPanel<Wide<T>>][at_once];
     const bool side_by_side = columns[real - 1] - columns[0] == real - 1;
-    for (std::int64_t c = 0; c < channels; c += few, packed += few * width, filter += few * next) {
-        const std::int64_t count = std::min(few, channels - c);
+    for (std::int64_t c = 0; c < channels; c += at_once, packed += at_once * width, filter += at_once * next) {
+        const std::int64_t count = std::min(at_once, channels - c);
         if (side_by_side) {
             for (std::int64_t i = 0; i < count; ++i)
                 for (std::int64_t j = 0; j < real; ++j)

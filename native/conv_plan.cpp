@@ -9,65 +9,65 @@ constexpr std::int64_t kBox = 384;
 // Rows of packed filters that stay in the second-level cache while a box is worked on.
 constexpr std::int64_t kDepth = 4096;
 
-// Numbers in a row of targets that is kept apart.
+// Numbers of a row accumulator.
 constexpr std::int64_t kMostInRow = 1 << 15;
 
-// Whether rows apart fill the vectors so much better that it pays.
-bool rows_pay(std::int64_t outs, std::int64_t taps, std::int64_t lanes) {
+// Whether row accumulators fill the vectors so much better that it pays: by a fifth, measured.
+bool accumulators_pay(std::int64_t outs, std::int64_t taps, std::int64_t lanes) {
     const auto filled = [lanes](std::int64_t n) {
         return static_cast<double>(n) / static_cast<double>(div_up(n, lanes) * lanes);
     };
     return outs < 2 * lanes && filled(outs) * 1.2 < filled(outs * taps);
 }
 
-Rows rows_of(const Conv& conv, std::int64_t outs, bool forward, std::int64_t lanes) {
+RowAccumulators row_accumulators(const Conv& conv, std::int64_t outs, bool forward, std::int64_t lanes) {
     const TapAxis& axis = conv.axes[2];
-    Rows rows;
-    // A source's targets lie side by side if taps do, and if no stride takes some of them away.
+    RowAccumulators rows;
+    // A source's targets are adjacent if taps are, and if no stride skips some of them.
     if (axis.d > 1 || (forward && (axis.s > 1 || axis.pads >= axis.k))) return rows;
     if (axis.k > kMostInRow / outs) return rows;
     rows.step = forward ? 1 : axis.s;
     rows.before = forward ? axis.k - 1 - axis.pads : axis.pads;
     rows.length = std::max(((forward ? axis.n : axis.out) - 1) * rows.step + axis.k,
                            rows.before + (forward ? axis.out : axis.n));
-    rows.apart = rows.step >= axis.k;
-    rows.straight = !forward && !conv.channels_first && conv.groups == 1 && axis.s == axis.k &&
+    rows.separate = rows.step >= axis.k;
+    rows.immediate = !forward && !conv.channels_first && conv.groups == 1 && axis.s == axis.k &&
                     axis.pads == 0 && axis.out * axis.s == axis.n;
     // With channels first, targets that are some steps apart could only be stored one by one.
     const bool one_by_one = conv.channels_first && !forward && axis.s > 1;
-    rows.used = rows.straight || (rows.length <= kMostInRow / outs &&
-                                  (one_by_one || rows_pay(outs, axis.k, lanes)));
+    rows.used = rows.immediate || (rows.length <= kMostInRow / outs &&
+                                  (one_by_one || accumulators_pay(outs, axis.k, lanes)));
     return rows;
 }
 
 LineAxis line_axis(const TapAxis& axis, bool forward) {
-    const Side side = forward ? Side::outputs(axis) : Side::cells(axis);
+    const Side side = forward ? Side::outputs(axis) : Side::inputs(axis);
     return {side.sweeps, side.complete()};
 }
 
 LineAxis each_source(std::int64_t n) { return {{{0, 1, n, 1, n, {{0, 0}}}}, true}; }
 
-Order order_of(const Conv& conv, bool input) {
+Strides strides_of(const Conv& conv, bool input) {
     const auto& [d, h, w] = conv.axes;
-    return input ? Order::of({d.n, h.n, w.n}, conv.groups * conv.in, conv.channels_first)
-                 : Order::of({d.out, h.out, w.out}, conv.groups * conv.out, conv.channels_first);
+    return input ? Strides::of({d.n, h.n, w.n}, conv.groups * conv.in, conv.channels_first)
+                 : Strides::of({d.out, h.out, w.out}, conv.groups * conv.out, conv.channels_first);
 }
 
 }  // namespace
 
-Order Order::of(const std::array<std::int64_t, 3>& n, std::int64_t channels, bool first) {
-    const std::int64_t cells = n[0] * n[1] * n[2];
-    if (first && channels > 1) return {channels * cells, cells, {n[1] * n[2], n[2], 1}};
-    return {channels * cells, 1, {channels * n[1] * n[2], channels * n[2], channels}};
+Strides Strides::of(const std::array<std::int64_t, 3>& n, std::int64_t channels, bool first) {
+    const std::int64_t elements = n[0] * n[1] * n[2];
+    if (first && channels > 1) return {channels * elements, elements, {n[1] * n[2], n[2], 1}};
+    return {channels * elements, 1, {channels * n[1] * n[2], channels * n[2], channels}};
 }
 
 Line::Line(const Sweep& given, std::int64_t first_tap) : sweep(given), first_tap(first_tap) {
     std::sort(sweep.taps.begin(), sweep.taps.end(),
-              [](const Tap& a, const Tap& b) { return a.cell < b.cell; });
+              [](const Tap& a, const Tap& b) { return a.element < b.element; });
     Range taps{size_of(sweep.taps), size_of(sweep.taps)};
     for (std::int64_t j = 0; j < sweep.count; ++j) {
-        while (taps.first > 0 && cell(taps.first - 1, j) >= 0) --taps.first;
-        while (taps.last > 0 && cell(taps.last - 1, j) >= sweep.n) --taps.last;
+        while (taps.first > 0 && element(taps.first - 1, j) >= 0) --taps.first;
+        while (taps.last > 0 && element(taps.last - 1, j) >= sweep.n) --taps.last;
         if (segments.empty() || segments.back().taps.first != taps.first ||
             segments.back().taps.last != taps.last)
             segments.push_back({{j, j}, taps});
@@ -87,9 +87,9 @@ ConvPlan::ConvPlan(const Conv& conv, bool forward, std::int64_t lanes)
       groups(conv.groups),
       ins(forward ? conv.in : conv.out),
       outs(forward ? conv.out : conv.in),
-      source(order_of(conv, forward)),
-      target(order_of(conv, !forward)),
-      rows(rows_of(conv, outs, forward, lanes)),
+      source(strides_of(conv, forward)),
+      target(strides_of(conv, !forward)),
+      rows(row_accumulators(conv, outs, forward, lanes)),
       axes{line_axis(conv.axes[0], forward), line_axis(conv.axes[1], forward),
            rows.used ? each_source(forward ? conv.axes[2].n : conv.axes[2].out)
                      : line_axis(conv.axes[2], forward)},
@@ -112,7 +112,7 @@ ConvPlan::ConvPlan(const Conv& conv, bool forward, std::int64_t lanes)
     cut_into_boxes();
 }
 
-// Cuts all targets into boxes of whole rows, if these are not too long.
+// Divides all targets into boxes of whole rows, if these are not too long.
 void ConvPlan::cut_into_boxes() {
     for (const Line& d : axes[0].lines)
         for (const Line& h : axes[1].lines)
@@ -121,7 +121,7 @@ void ConvPlan::cut_into_boxes() {
                 std::int64_t room = kBox;
                 for (std::size_t i = 3; i > 0; --i) {
                     const std::int64_t count = cut.lines[i - 1]->sweep.count;
-                    const bool whole = rows.kept() && i == 3;
+                    const bool whole = rows.accumulated() && i == 3;
                     cut.parts[i] = Parts::of_at_most(whole ? count : room, count);
                     room /= cut.parts[i].largest();
                 }
@@ -162,18 +162,18 @@ Box Boxes::operator[](std::int64_t number) const {
 
 Reach Reach::in_copy(const Line& line, Range targets) {
     const std::int64_t taps = size_of(line.sweep.taps);
-    const Range cells{std::max<std::int64_t>(line.cell(0, targets.first), 0),
-                      std::min(line.cell(taps - 1, targets.last - 1) + 1, line.sweep.n)};
-    if (cells.size() <= targets.size() * taps)
-        return {&line, targets, false, -cells.first, line.sweep.stride, cells.size()};
+    const Range elements{std::max<std::int64_t>(line.element(0, targets.first), 0),
+                      std::min(line.element(taps - 1, targets.last - 1) + 1, line.sweep.n)};
+    if (elements.size() <= targets.size() * taps)
+        return {&line, targets, false, -elements.first, line.sweep.stride, elements.size()};
     return {&line, targets, true, -targets.first * taps, taps, targets.size() * taps};
 }
 
-// -- where everything in a box is -----------------------------------------------------------------
+// -- the addresses of a box -----------------------------------------------------------------------
 
 namespace {
 
-// Places of targets: first + image * .. + d * .. + h * .. + w * ..
+// Offsets of targets: first + image * .. + d * .. + h * .. + w * ..
 struct Walk {
     std::int64_t first, image;
     std::array<std::int64_t, 3> step;
@@ -197,17 +197,17 @@ struct Walk {
 
 Walk walk_to(const ConvPlan& plan, const Box& box) {
     const auto& [ds, hs, ws] = box.targets;
-    if (plan.rows.kept()) {
+    if (plan.rows.accumulated()) {
         const std::int64_t row = plan.row_size(), plane = row * hs.size();
         return {-ds.first * plane - hs.first * row, plane * ds.size(),
                 {plane, row, plan.rows.step * plan.outs}};
     }
     Walk to{0, plan.target.image, {}};
     for (std::size_t i = 0; i < 3; ++i) {
-        to.first += box.lines[i]->target(0) * plan.target.cell[i];
-        to.step[i] = box.lines[i]->sweep.step * plan.target.cell[i];
+        to.first += box.lines[i]->target(0) * plan.target.element[i];
+        to.step[i] = box.lines[i]->sweep.step * plan.target.element[i];
     }
-    if (plan.rows.straight) to.step[2] *= plan.rows.step;
+    if (plan.rows.immediate) to.step[2] *= plan.rows.step;
     return to;
 }
 
@@ -217,8 +217,8 @@ void Layout::find(const ConvPlan& plan, const Box& box, bool in_place) {
     for (std::size_t i = 0; i < 3; ++i)
         reach[i] = in_place ? Reach::in_place(*box.lines[i], box.targets[i])
                             : Reach::in_copy(*box.lines[i], box.targets[i]);
-    order = in_place ? plan.source
-                     : Order::of({reach[0].size, reach[1].size, reach[2].size}, plan.ins, false);
+    strides = in_place ? plan.source
+                     : Strides::of({reach[0].size, reach[1].size, reach[2].size}, plan.ins, false);
     patches.clear();
     stretches.clear();
     from.clear();
@@ -238,10 +238,10 @@ void Layout::add_patch(const ConvPlan& plan, const Box& box, const std::array<Se
     Walk walk{0, 0, {}};
     // Without taps there is nothing to read, and no place to read from.
     if (std::all_of(axes.begin(), axes.end(), [](const Segment& s) { return s.taps.size() > 0; })) {
-        walk.image = order.image;
+        walk.image = strides.image;
         for (std::size_t i = 0; i < 3; ++i) {
-            walk.first += (reach[i].first + reach[i].at(axes[i].taps.first)) * order.cell[i];
-            walk.step[i] = reach[i].step * order.cell[i];
+            walk.first += (reach[i].first + reach[i].at(axes[i].taps.first)) * strides.element[i];
+            walk.step[i] = reach[i].step * strides.element[i];
         }
         add_stretches(plan, box, axes);
     }
@@ -254,14 +254,14 @@ void Layout::add_stretches(const ConvPlan& plan, const Box& box,
                            const std::array<Segment, 3>& axes) {
     const auto& [ds, hs, ws] = axes;
     const auto place = [&](std::size_t i, std::int64_t t) {
-        return (reach[i].at(t) - reach[i].at(axes[i].taps.first)) * order.cell[i];
+        return (reach[i].at(t) - reach[i].at(axes[i].taps.first)) * strides.element[i];
     };
     const auto row = [&](std::int64_t d, std::int64_t h, std::int64_t w) {
         const auto& [dl, hl, wl] = box.lines;
         return (((dl->first_tap + d) * plan.axes[1].taps() + hl->first_tap + h) *
                     plan.axes[2].taps() + wl->first_tap + w) * plan.ins;
     };
-    // All taps along the width at once if their cells lie side by side.
+    // All taps along the width at once if their elements are contiguous.
     const std::int64_t all = ws.taps.size();
     const std::int64_t taps = place(2, ws.taps.last - 1) == (all - 1) * plan.ins ? all : 1;
     for (std::int64_t d = ds.taps.first; d < ds.taps.last; ++d)

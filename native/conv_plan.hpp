@@ -1,9 +1,9 @@
-// What a convolution adds up and where it finds it, worked out from its geometry alone.
+// The plan of a convolution: which products it adds up and where their factors are, from its geometry alone.
 //
-// Convolution and its gradient in the input are the same kind of sum. Each has targets, and sources
-// that it adds up for them:
+// Convolution and its gradient in the input are the same kind of sum, of sources (x, or dy) into targets (y,
+// or dx):
 //
-//     target[b, j, n] = sum over taps t of j, channels c: source[b, cell(t, j), c] * filter[t, c, n]
+//     target[b, j, n] = sum over taps t of j, channels c: source[b, element(t, j), c] * filter[t, c, n]
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::int64_t size_of(const Container& all) {
 
 constexpr std::int64_t div_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// `n` things, in parts that differ by one at most.
+// A partition of n things into `count` parts whose sizes differ by one at most.
 struct Parts {
     std::int64_t n, count;
 
@@ -40,30 +40,30 @@ struct Parts {
     }
 };
 
-// How far apart the numbers of a tensor are.
-struct Order {
+// The strides of a tensor.
+struct Strides {
     std::int64_t image, channel;
-    std::array<std::int64_t, 3> cell;
+    std::array<std::int64_t, 3> element;
 
-    static Order of(const std::array<std::int64_t, 3>& n, std::int64_t channels, bool first);
+    static Strides of(const std::array<std::int64_t, 3>& n, std::int64_t channels, bool first);
 };
 
-// Targets next to each other that have the same taps.
+// A segment: targets next to each other that have the same real taps.
 struct Segment {
     Range targets, taps;
 };
 
-// Targets along an axis that go from source to source in equal steps.
+// A line: targets along an axis whose sources are at equal steps, in segments.
 struct Line {
-    Sweep sweep;             // with its taps by rising cell
+    Sweep sweep;             // with its taps in the order of their elements
     std::int64_t first_tap;  // filters are packed line by line
     std::vector<Segment> segments;
 
     Line(const Sweep& given, std::int64_t first_tap);
 
     std::int64_t target(std::int64_t j) const { return sweep.first + j * sweep.step; }
-    std::int64_t cell(std::int64_t tap, std::int64_t j) const {
-        return sweep.taps[static_cast<std::size_t>(tap)].cell + j * sweep.stride;
+    std::int64_t element(std::int64_t tap, std::int64_t j) const {
+        return sweep.taps[static_cast<std::size_t>(tap)].element + j * sweep.stride;
     }
 
     // Calls f for each segment, cut to the given targets.
@@ -76,7 +76,7 @@ struct Line {
     }
 };
 
-// An axis of space, seen from the targets.
+// An axis of space, seen from the targets: its lines.
 struct LineAxis {
     std::vector<Line> lines;
     std::vector<std::int64_t> numbers;  // of the taps, in the order in which they are packed
@@ -87,22 +87,22 @@ struct LineAxis {
     std::int64_t taps() const { return size_of(numbers); }
 };
 
-// With few channels the vectors of a tile would be mostly empty. Then its columns are the taps along
-// the width too: each source has a number for every target around it. These numbers, which lie side
-// by side, are added to a row of targets that is kept apart until it is complete. Where windows stand
-// side by side they are complete at once, and go straight to the result.
-struct Rows {
+// Row accumulators, for a small channel count. Output channels alone would leave the vectors of a register tile
+// mostly empty; so the taps along the width are columns too, and each source has a product for every target
+// around it. These are adjacent, and added to a row accumulator until that is complete. Of non-overlapping
+// windows each is complete at once, and is stored to the result.
+struct RowAccumulators {
     bool used = false;
-    bool straight = false;    // whether no row needs to be kept
-    bool apart = false;       // whether no two sources have a target in common
+    bool immediate = false;   // whether products are complete at once, and no row is accumulated
+    bool separate = false;    // whether no two sources have a target in common
     std::int64_t step = 0;    // targets from one source's first to the next one's
     std::int64_t before = 0;  // targets of the row before the first real one
     std::int64_t length = 0;  // targets of the row
 
-    bool kept() const { return used && !straight; }
+    bool accumulated() const { return used && !immediate; }
 };
 
-// Targets that are worked on together: of one line along each axis.
+// A box: targets of one line along each axis that are computed together.
 struct Box {
     Range images;
     std::array<const Line*, 3> lines;
@@ -125,14 +125,14 @@ struct Boxes {
 
 struct ConvPlan {
     std::int64_t images, groups, ins, outs;  // channels of a group, of sources and of targets
-    Order source, target;
-    Rows rows;
+    Strides source, target;
+    RowAccumulators rows;
     std::array<LineAxis, 3> axes;
     std::int64_t width;                       // targets along the width
-    std::array<std::int64_t, 3> filter_taps;  // how far apart the filters' numbers are
+    std::array<std::int64_t, 3> filter_taps;  // strides of the filters
     std::int64_t filter_in, filter_group;
     std::vector<std::int64_t> columns;  // where they begin in a tap
-    std::int64_t work;                  // in bytes that could be moved meanwhile
+    std::int64_t work;                  // for parallel_for: the bytes that could be moved meanwhile
     Parts depth;  // of the rows of packed filters, which are all taps and their channels
     std::vector<Boxes> boxes;
 
@@ -141,8 +141,8 @@ struct ConvPlan {
     ConvPlan(const ConvPlan&) = delete;  // boxes point to lines
 
     std::int64_t row_size() const { return rows.length * outs; }
-    // Whether channels come first; of a single cell that makes no difference.
-    bool turned() const { return source.channel > 1 || target.channel > 1; }
+    // Whether channels come first; of a single element that makes no difference.
+    bool channels_first() const { return source.channel > 1 || target.channel > 1; }
     std::int64_t box_count() const {
         return boxes.empty() ? 0 : boxes.back().first + boxes.back().count();
     }
@@ -154,52 +154,52 @@ struct ConvPlan {
     void cut_into_boxes();
 };
 
-// Where a box finds its sources along an axis: tap t of target j is number first + j * step + at(t).
+// The sources of a box along an axis, in place or in a copy: tap t of target j reads first + j * step + at(t).
 struct Reach {
     const Line* line;
     Range targets;
-    bool apart;  // whether each target has its own copies of the cells it reads
+    bool separate;  // whether each target has its own copies of the elements it reads
     std::int64_t first, step, size;
 
     static Reach in_place(const Line& line, Range targets) {
         return {&line, targets, false, 0, line.sweep.stride, line.sweep.n};
     }
-    // In a copy of a stretch of cells or, if they are too far apart for that, of each one needed.
+    // In a copy of a range of elements or, if taps are too far apart for that, of each element that is read.
     static Reach in_copy(const Line& line, Range targets);
 
-    std::int64_t at(std::int64_t tap) const { return apart ? tap : line->cell(tap, 0); }
+    std::int64_t at(std::int64_t tap) const { return separate ? tap : line->element(tap, 0); }
 
-    // Calls visit(number, cell, count) for all that is to be copied.
+    // Calls visit(number, element, count) for the elements to copy.
     template <class Visit>
     void each_copy(Visit visit) const {
-        if (!apart) return visit(0, -first, size);
+        if (!separate) return visit(0, -first, size);
         line->each_segment(targets, [&](const Segment& segment) {
             for (std::int64_t j = segment.targets.first; j < segment.targets.last; ++j)
                 for (std::int64_t t = segment.taps.first; t < segment.taps.last; ++t)
-                    visit(first + j * step + t, line->cell(t, j), 1);
+                    visit(first + j * step + t, line->element(t, j), 1);
         });
     }
 };
 
-// Numbers of a source that lie side by side, and the rows of packed filters they meet.
+// A contiguous stretch of a source, and the rows of packed filters that it is multiplied with.
 struct Stretch {
     std::int64_t place, row, depth;
 };
 
-// Targets of a box that have the same taps.
+// A patch: targets of a box that have the same real taps, and so one list of stretches.
 struct Patch {
     Range targets, stretches;
 };
 
-// Where everything in a box is.
+// The addresses of a box: of its sources, filters and results.
 class Layout {
    public:
     std::array<Reach, 3> reach;
-    Order order;  // of the sources, in place or in a copy
+    Strides strides;  // of the sources, in place or in a copy
     std::vector<Patch> patches;
     std::vector<Stretch> stretches;
     std::vector<std::int64_t> from;  // where each target's sources begin
-    std::vector<std::int64_t> to;    // where its sums go: in the result, or in rows
+    std::vector<std::int64_t> to;    // where its sums go: in the result, or in row accumulators
 
     void find(const ConvPlan& plan, const Box& box, bool in_place);
 

@@ -3,11 +3,10 @@
 //
 //     for each image, channel c of the result and place:
 //         for each tap t, and each channel i of `in` that c has a filter for:
-//             out[place, c] += in[cell of t for the place, i] * f[t, c, i]
+//             out[place, c] += in[element of t for the place, i] * f[t, c, i]
 //
-// Where channels are last, and each has one filter, vectors run over channels, and cells are read
-// where they stand (depthwise_in_place.hpp). Elsewhere vectors run over places, from row to row, and
-// cells are packed for that (depthwise_pack.hpp).
+// Two algorithms: direct, with vectors over channels and elements read in place (depthwise_direct.hpp), and
+// packed, with vectors over places, from row to row, of elements that are packed for that (depthwise_pack.hpp).
 #include "depthwise.hpp"
 
 #include <algorithm>
@@ -18,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "depthwise_in_place.hpp"
+#include "conv_choice.hpp"
+#include "depthwise_direct.hpp"
 #include "depthwise_pack.hpp"
 #include "half.hpp"
-#include "lines.hpp"
 #include "parallel.hpp"
 #include "stream.hpp"
 #include "tile.hpp"
@@ -54,11 +53,11 @@ void add_up_flat(const std::vector<PackedTap>& taps, const N* from, const N* fil
     }
 }
 
-// Rounds a row of sums and stores it where it belongs.
+// Rounds a row of sums and stores it with a stride.
 template <class T>
-void store_row(const Wide<T>* sums, std::int64_t places, T* to, std::int64_t to_step,
+void store_strided_row(const Wide<T>* sums, std::int64_t places, T* to, std::int64_t to_step,
                std::int64_t all) {
-    if (to_step == 1) return store_line(sums, places, to, all);
+    if (to_step == 1) return store_row(sums, places, to, all);
     for (std::int64_t p = 0; p < places; ++p) to[p * to_step] = narrow<T>(sums[p]);
 }
 
@@ -68,9 +67,9 @@ Wide<T> sum_at(const Pass& pass, const Sweeps& sweeps, const Place& place, const
                std::int64_t channel) {
     Wide<T> sum{0};
     each_tap(sweeps, [&](const std::array<Tap, 3>& tap) {
-        const std::int64_t cell = real_cell(pass.in, sweeps, tap, place);
-        if (cell < 0) return;
-        const T* x = image + cell;
+        const std::int64_t element = real_element(pass.in, sweeps, tap, place);
+        if (element < 0) return;
+        const T* x = image + element;
         const T* w = f + pass.number(tap[0], tap[1], tap[2]) * pass.lanes;
         for (std::int64_t lane = pass.lane(channel, 0); lane < pass.lane(channel + 1, 0); ++lane)
             sum += widen(x[pass.in_channel(lane) * pass.in.channel_step()]) * widen(w[lane]);
@@ -134,13 +133,13 @@ void convolve_packed(const Pass& pass, const Packing& packing, const T* in, cons
                 const Place places = packing.places(sweep, tile);
                 for (std::int64_t d = 0; d < places[0]; ++d)
                     for (std::int64_t h = 0; h < places[1]; ++h)
-                        store_row(some + packing.row(d, h), places[2],
+                        store_strided_row(some + packing.row(d, h), places[2],
                                   to + packing.row_of(pass.out, sweep, tile, d, h),
                                   sweep.sweeps[2]->step * pass.out.step(), pass.numbers());
                 some += sums_of_sweep;
             }
         }
-        end_streams();
+        stream_fence();
     });
     mend_infinite(pass, in, f, out);
 }
@@ -152,13 +151,13 @@ template <int taps, class T>
 void multiply(const PackedTap* tap, const T* x, std::int64_t x_step, const T* dy,
               std::int64_t dy_step, std::int64_t count, Vector<Wide<T>>* sums) {
     Vector<Wide<T>> sum[taps] = {};
-    const T* cells[taps];
+    const T* elements[taps];
 #pragma GCC unroll 9
-    for (int t = 0; t < taps; ++t) cells[t] = x + tap[t].distance;
+    for (int t = 0; t < taps; ++t) elements[t] = x + tap[t].distance;
     for (std::int64_t i = 0; i < count; ++i) {
         const Vector<Wide<T>> d = load(dy + i * dy_step);
 #pragma GCC unroll 9
-        for (int t = 0; t < taps; ++t) sum[t] += load(cells[t] + i * x_step) * d;
+        for (int t = 0; t < taps; ++t) sum[t] += load(elements[t] + i * x_step) * d;
     }
 #pragma GCC unroll 9
     for (int t = 0; t < taps; ++t) sums[t] = sum[t];
@@ -193,11 +192,11 @@ void multiply_packed(const Pass& pass, const Packing& packing, const T* x, const
         for (std::int64_t unit = begin; unit < end; ++unit) {
             const std::int64_t lane = unit % pass.lanes, part = unit / pass.lanes;
             for (std::int64_t i = work * part / all.parts; i < work * (part + 1) / all.parts; ++i) {
-                const T* cells = x + i / tiles * pass.in.image_step() +
+                const T* elements = x + i / tiles * pass.in.image_step() +
                                  pass.in_channel(lane) * pass.in.channel_step();
                 const T* results = dy + i / tiles * pass.out.image_step() + lane * pass.out.channel_step();
                 const Place tile = packing.tile(i % tiles), places = packing.places(sweep, tile);
-                packed.pack(cells, i % tiles);
+                packed.pack(elements, i % tiles);
                 if (std::exchange(before, i % tiles) != i % tiles)
                     std::fill(grads.begin(), grads.end(), N{0});
                 for (std::int64_t d = 0; d < places[0]; ++d)
@@ -219,8 +218,8 @@ void multiply_packed(const Pass& pass, const Packing& packing, const T* x, const
                     each_tap(sweep.sweeps, [&](const std::array<Tap, 3>& tap) {
                         N& sum = sums[static_cast<std::size_t>(pass.number(tap[0], tap[1], tap[2]))] = 0;
                         each_place(pass.out, sweep.sweeps, tile, beyond, [&](const Place& place, auto at) {
-                            const std::int64_t cell = real_cell(pass.in, sweep.sweeps, tap, place);
-                            if (cell >= 0) sum += widen(cells[cell]) * widen(results[at]);
+                            const std::int64_t element = real_element(pass.in, sweep.sweeps, tap, place);
+                            if (element >= 0) sum += widen(elements[element]) * widen(results[at]);
                         });
                     });
                 }
@@ -233,6 +232,49 @@ void multiply_packed(const Pass& pass, const Packing& packing, const T* x, const
     all.add_up(df);
 }
 
+// -- which algorithm ------------------------------------------------------------------------------
+
+enum class DepthwiseAlgorithm { zeros, direct, packed };
+
+// Which algorithm a pass runs. Nothing else decides.
+template <class T>
+Chosen<DepthwiseAlgorithm> choose_depthwise(const Pass& pass) {
+    using enum DepthwiseAlgorithm;
+    if (!pass.reaches()) return {zeros, "no tap reads an element, only padding"};
+    if (pass.in.channels_first || pass.multiplier > 1)
+        return {packed, "channels are first, or have several filters: vectors run over places"};
+    if (pass.lanes < kLanes<Wide<T>>)
+        return {packed, "there are fewer channels than a vector has lanes: vectors run over places"};
+    // Before AVX2 a half is widened in so many instructions that it must not be done for every tap.
+    constexpr bool slow_halves = kVectorBytes < 32;
+    if (slow_halves && !std::is_same_v<T, Wide<T>>)
+        return {packed, "without instructions for it, halves are widened once, and not for every tap"};
+    return {direct, "channels are last and fill vectors: elements are read in place"};
+}
+
+template <class T>
+Choice explain(const Conv& conv, ConvPass of) {
+    const auto pass = std::make_shared<const Pass>(conv, of == ConvPass::input_grad);
+    const bool of_filter = of == ConvPass::filter_grad;
+    const auto [algorithm, reason] = choose_depthwise<T>(*pass);
+    if (algorithm == DepthwiseAlgorithm::zeros) return {kIsaName, "zeros", reason};
+    if (algorithm == DepthwiseAlgorithm::direct) {
+        Choice choice{kIsaName, "depthwise, direct", reason};
+        const Direct<T> rows(pass);
+        choice.with("places x vectors of sums", {kSums / 2, 2});
+        return choice.with_loop(
+            of_filter ? FilterSums<Wide<T>>(*pass, rows.rows()).parts : rows.rows(), pass->bytes<T>());
+    }
+    Choice choice{kIsaName, "depthwise, packed", reason};
+    const Packing packing(*pass);
+    choice.with("packed tile of depth x height x width",
+                {packing.axes[0].tile, packing.axes[1].tile, packing.axes[2].tile});
+    const std::int64_t work = pass->in.images * packing.tiles();
+    return choice.with_loop(of_filter ? FilterSums<Wide<T>>(*pass, work).parts * pass->lanes
+                                      : work * pass->out.channels,
+                            pass->bytes<T>());
+}
+
 // -- kernels --------------------------------------------------------------------------------------
 
 // y[b, o, c * multiplier + m] = sum over taps t: x[b, o * s - pads + t * d, c] * f[t, c, m]
@@ -243,10 +285,11 @@ template <class T>
 ConvKernels::Ready convolve(const Conv& conv, bool back) {
     const auto pass = std::make_shared<const Pass>(conv, back);
     const auto zero = [=](void* result) { std::fill_n(out<T>(result), pass->out.size(), T{}); };
-    if (!pass->reaches()) return [=](auto, auto, void* result) { zero(result); };
-    if (InPlace<T>::can_take(*pass))
-        return [=, rows = std::make_shared<const InPlace<T>>(pass)](const void* a, const void* b,
-                                                                    void* result) {
+    const DepthwiseAlgorithm algorithm = choose_depthwise<T>(*pass).algorithm;
+    if (algorithm == DepthwiseAlgorithm::zeros) return [=](auto, auto, void* result) { zero(result); };
+    if (algorithm == DepthwiseAlgorithm::direct)
+        return [=, rows = std::make_shared<const Direct<T>>(pass)](const void* a, const void* b,
+                                                                   void* result) {
             if (!pass->complete()) zero(result);
             rows->run(in<T>(back ? b : a), in<T>(back ? a : b), out<T>(result));
         };
@@ -261,12 +304,13 @@ ConvKernels::Ready convolve(const Conv& conv, bool back) {
 template <class T>
 ConvKernels::Ready filter_grad(const Conv& conv) {
     const auto pass = std::make_shared<const Pass>(conv, false);
-    if (!pass->reaches())
+    const DepthwiseAlgorithm algorithm = choose_depthwise<T>(*pass).algorithm;
+    if (algorithm == DepthwiseAlgorithm::zeros)
         return [=](auto, auto, void* df) {
             std::fill_n(out<T>(df), pass->taps() * pass->lanes, T{});
         };
-    if (InPlace<T>::can_take(*pass))
-        return [=, rows = std::make_shared<const InPlace<T>>(pass)](auto x, auto dy, void* df) {
+    if (algorithm == DepthwiseAlgorithm::direct)
+        return [=, rows = std::make_shared<const Direct<T>>(pass)](auto x, auto dy, void* df) {
             rows->multiply(in<T>(x), in<T>(dy), out<T>(df));
         };
     return [=, packing = Packing(*pass)](const void* x, const void* dy, void* df) {
@@ -275,6 +319,10 @@ ConvKernels::Ready filter_grad(const Conv& conv) {
 }
 
 }  // namespace
+
+Choice ISA::explain_depthwise(Type type, const Conv& conv, ConvPass pass) {
+    return with_type(type, [&]<class T>(T) { return explain<T>(conv, pass); });
+}
 
 const DepthwiseKernels ISA::depthwise_kernels{{
     [](Type type, const Conv& conv) {

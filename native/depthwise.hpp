@@ -9,7 +9,7 @@ namespace backblocks {
 // Padding takes no part: not even 0 times infinity.
 struct DepthwiseKernels : ConvKernels {};
 
-// Taps further apart than this, in all cells from the first to the last, are not for the kernels:
+// Taps further apart than this, in all elements from the first to the last, are not for the kernels:
 // they keep what lies between.
 constexpr std::int64_t kMostReach = std::int64_t{1} << 16;
 

@@ -1,5 +1,5 @@
-// Cells packed tile by tile, a channel at a time: widened, with zeros around them for the padding, and
-// sorted so that a tap is the same distance for every place.
+// Elements packed tile by tile, a channel at a time: widened, with zeros around them for the padding, and
+// sorted so that a tap is at the same distance from every place.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "depthwise_pass.hpp"
+#include "depthwise_geometry.hpp"
 #include "half.hpp"
 #include "simd.hpp"
 
@@ -19,8 +19,8 @@ constexpr std::int64_t kKept = 1 << 12;
 
 inline std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
 
-// One axis of a packed tile. What a stride keeps apart is put side by side: cells are sorted by
-// phase, which is their remainder by the stride. Only phases that some tap reads are packed.
+// One axis of a packed tile, in polyphase order: elements are sorted by phase, which is their remainder by the
+// stride, so that those a stride apart are adjacent. Only phases that some tap reads are packed.
 struct PackedAxis {
     std::int64_t tile = 0;  // places
     std::int64_t tiles = 0;
@@ -34,8 +34,8 @@ struct PackedAxis {
             tile = std::max(tile, sweep.count);
             stride = sweep.stride;
             for (const Tap& tap : sweep.taps) {
-                starts.push_back(floor_div(tap.cell, stride));
-                phases.push_back(tap.cell - starts.back() * stride);
+                starts.push_back(floor_div(tap.element, stride));
+                phases.push_back(tap.element - starts.back() * stride);
             }
         }
         const auto [least, most] = std::minmax_element(starts.begin(), starts.end());
@@ -45,18 +45,18 @@ struct PackedAxis {
         phases.erase(std::unique(phases.begin(), phases.end()), phases.end());
     }
 
-    std::int64_t start(const Tap& tap) const { return floor_div(tap.cell, stride) - low; }
+    std::int64_t start(const Tap& tap) const { return floor_div(tap.element, stride) - low; }
     std::int64_t phase(const Tap& tap) const {
-        const std::int64_t phase = tap.cell - floor_div(tap.cell, stride) * stride;
+        const std::int64_t phase = tap.element - floor_div(tap.element, stride) * stride;
         return std::lower_bound(phases.begin(), phases.end(), phase) - phases.begin();
     }
 
-    // Which numbers of a phase are real, of n cells, in the tile that begins with a place.
+    // Which numbers of a phase are real, of n elements, in the tile that begins with a place.
     Range real(std::int64_t phase, std::int64_t place, std::int64_t n) const {
         const std::int64_t first = std::clamp<std::int64_t>(-low - place, 0, size);
         return {first, std::clamp(floor_div(n - 1 - phase, stride) + 1 - low - place, first, size)};
     }
-    std::int64_t cell(std::int64_t phase, std::int64_t place, std::int64_t i) const {
+    std::int64_t element(std::int64_t phase, std::int64_t place, std::int64_t i) const {
         return (place + low + i) * stride + phase;
     }
 };
@@ -72,7 +72,7 @@ struct PackedSweep {
 };
 
 struct Packing {
-    Volumes in;
+    TensorLayout in;
     std::vector<PackedAxis> axes;
     std::vector<PackedSweep> sweeps;
 
@@ -135,7 +135,7 @@ struct Packing {
     }
 
     // Where a row of a tile begins in a channel of `out`.
-    std::int64_t row_of(const Volumes& out, const PackedSweep& packed, const Place& tile,
+    std::int64_t row_of(const TensorLayout& out, const PackedSweep& packed, const Place& tile,
                         std::int64_t d, std::int64_t h) const {
         const auto at = [&](std::size_t i, std::int64_t j) {
             return packed.sweeps[i]->first + (tile[i] + j) * packed.sweeps[i]->step;
@@ -175,7 +175,7 @@ class PackedTile {
     void pack(const T* channel, std::int64_t tile) {
         see(tile);
         const auto& axes = packing_.axes;
-        const Volumes& in = packing_.in;
+        const TensorLayout& in = packing_.in;
         const std::int64_t step = axes[2].stride * in.step();
         N* to = all_.data();
         for (const Phase& phase : phases_) {
@@ -189,7 +189,7 @@ class PackedTile {
     }
 
    private:
-    // Cells of one phase: which of its numbers are real, and where number 0 stands in a channel.
+    // Elements of one phase: which of its numbers are real, and where number 0 stands in a channel.
     struct Phase {
         Range d, h, w;
         std::int64_t place;
@@ -200,7 +200,7 @@ class PackedTile {
         std::fill(all_.begin(), all_.end(), N{0});  // for the padding, which stays
         phases_.clear();
         const auto& axes = packing_.axes;
-        const Volumes& in = packing_.in;
+        const TensorLayout& in = packing_.in;
         const Place first = packing_.tile(tile);
         for (const std::int64_t d : axes[0].phases)
             for (const std::int64_t h : axes[1].phases)
@@ -208,8 +208,8 @@ class PackedTile {
                     phases_.push_back({axes[0].real(d, first[0], in.n[0]),
                                        axes[1].real(h, first[1], in.n[1]),
                                        axes[2].real(w, first[2], in.n[2]),
-                                       in.row(axes[0].cell(d, first[0], 0), axes[1].cell(h, first[1], 0)) +
-                                           axes[2].cell(w, first[2], 0) * in.step()});
+                                       in.row(axes[0].element(d, first[0], 0), axes[1].element(h, first[1], 0)) +
+                                           axes[2].element(w, first[2], 0) * in.step()});
     }
 
     const Packing& packing_;

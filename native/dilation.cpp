@@ -1,6 +1,6 @@
-// Dilation and its gradients. Windows are taken in blocks, whose best sums stay in the L1 cache
-// while the taps pass by in the order in which they win: a tap adds one number for each channel to
-// a row of cells, and vectors run along the row.
+// Grey-scale dilation and its gradients. Windows are reduced in blocks, whose best sums stay in the L1 cache
+// for one tap after the other, in the order in which equal ones win: a tap adds one number for each channel to
+// a row of elements, and vectors run along the row.
 #include "dilation.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "choice.hpp"
 #include "half.hpp"
-#include "lines.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 #include "stream.hpp"
@@ -23,14 +23,14 @@ namespace {
 
 // Numbers of a block of windows, and of one of its rows.
 constexpr std::int64_t kBlock = 4096, kRow = 512;
-// Numbers of the cells whose gradients are added up together: half the L2 cache.
+// Numbers of a tile of elements, whose gradients are added up together: half the L2 cache.
 constexpr std::int64_t kTile = 1 << 16;
 // Partial sums of a gradient of filters, and all their numbers, at most.
 constexpr std::int64_t kParts = 32, kPartNumbers = 1 << 22;
 
-// Calls f with pieces of a range, each of `step` numbers but for the last.
+// Calls f with chunks of a range, each of `step` numbers but for the last.
 template <class F>
-void each_piece(Range all, std::int64_t step, F f) {
+void each_chunk(Range all, std::int64_t step, F f) {
     for (std::int64_t i = all.first; i < all.last; i += step)
         f(Range{i, std::min(i + step, all.last)});
 }
@@ -46,25 +46,25 @@ struct ImageAxis {
     }
 
     std::int64_t count() const { return std::ssize(taps); }
-    // From the first cell of a window to its last.
-    std::int64_t reach() const { return taps.back().cell - taps.front().cell; }
+    // From the first element of a window to its last.
+    std::int64_t reach() const { return taps.back().element - taps.front().element; }
 
     // The windows of a range for which a tap is real.
     Range real(const Tap& tap, Range windows) const {
         const Range places = Sweep{0, 1, out, s, n, {}}.places(tap);
         return {std::max(places.first, windows.first), std::min(places.last, windows.last)};
     }
-    // The windows that have a cell in a range.
-    Range windows(Range cells) const {
-        const std::int64_t first = cells.first - taps.back().cell;
-        const std::int64_t last = cells.last - taps.front().cell;
+    // The windows that have a element in a range.
+    Range windows(Range elements) const {
+        const std::int64_t first = elements.first - taps.back().element;
+        const std::int64_t last = elements.last - taps.front().element;
         return {first > 0 ? (first - 1) / s + 1 : 0,
                 last > 0 ? std::min((last - 1) / s + 1, out) : 0};
     }
-    // The first cell of a range, or of the windows that have a cell in it.
-    std::int64_t begin(Range cells) const {
+    // The first element of a range, or of the windows that have a element in it.
+    std::int64_t begin(Range elements) const {
         return std::max<std::int64_t>(
-            std::min(cells.first, windows(cells).first * s + taps.front().cell), 0);
+            std::min(elements.first, windows(elements).first * s + taps.front().element), 0);
     }
 };
 
@@ -79,40 +79,40 @@ struct Images {
     std::int64_t taps() const { return h.count() * w.count(); }
     std::int64_t number(std::int64_t i, std::int64_t j) const { return i * w.count() + j + 1; }
 
-    std::int64_t cells() const { return count * h.n * w.n * channels; }
+    std::int64_t elements() const { return count * h.n * w.n * channels; }
     std::int64_t windows() const { return count * h.out * w.out * channels; }
-    std::int64_t numbers() const { return cells() + windows(); }
-    std::int64_t cell(std::int64_t image, std::int64_t y, std::int64_t x) const {
+    std::int64_t numbers() const { return elements() + windows(); }
+    std::int64_t element(std::int64_t image, std::int64_t y, std::int64_t x) const {
         return ((image * h.n + y) * w.n + x) * channels;
     }
     std::int64_t window(std::int64_t image, std::int64_t y, std::int64_t x) const {
         return ((image * h.out + y) * w.out + x) * channels;
     }
-    // How much work it is, for parallel_for.
+    // The work, in bytes for parallel_for.
     template <class T>
     std::int64_t bytes() const {
-        return static_cast<std::int64_t>(sizeof(T)) * (cells() + windows() * (1 + taps()));
+        return static_cast<std::int64_t>(sizeof(T)) * (elements() + windows() * (1 + taps()));
     }
 };
 
-// Windows of one image, or cells, of some channels.
-struct Block {
+// A block of windows, or of elements, of one image and some channels.
+struct WindowBlock {
     std::int64_t image;
     Range h, w, channels;
 };
 
-// How windows, or cells, are cut into blocks of the same size but for the last ones.
-struct Cut {
+// How windows, or elements, are divided into blocks of the same size but for the last ones.
+struct Blocking {
     std::int64_t images, h, w, channels;  // all there is
     std::int64_t rows, columns, together;  // of a block
 
-    static std::int64_t pieces(std::int64_t n, std::int64_t step) { return (n + step - 1) / step; }
+    static std::int64_t chunks(std::int64_t n, std::int64_t step) { return (n + step - 1) / step; }
     std::int64_t blocks() const {
-        return images * pieces(h, rows) * pieces(w, columns) * pieces(channels, together);
+        return images * chunks(h, rows) * chunks(w, columns) * chunks(channels, together);
     }
-    Block block(std::int64_t i) const {
+    WindowBlock block(std::int64_t i) const {
         const auto next = [&i](std::int64_t n, std::int64_t step) {
-            const std::int64_t count = pieces(n, step), at = i % count * step;
+            const std::int64_t count = chunks(n, step), at = i % count * step;
             i /= count;
             return Range{at, std::min(at + step, n)};
         };
@@ -121,7 +121,7 @@ struct Cut {
     }
 };
 
-Cut cut_windows(const Images& images, std::int64_t most_channels = kRow) {
+Blocking window_blocks(const Images& images, std::int64_t most_channels = kRow) {
     const std::int64_t together = std::min(images.channels, most_channels);
     const std::int64_t columns = std::clamp<std::int64_t>(kRow / together, 1, images.w.out);
     const std::int64_t row = columns * together;
@@ -131,15 +131,15 @@ Cut cut_windows(const Images& images, std::int64_t most_channels = kRow) {
 
 // Calls f with the blocks of some windows.
 template <class F>
-void each_window_block(const Cut& cut, const Block& all, F f) {
-    each_piece(all.channels, cut.together, [&](Range channels) {
-        each_piece(all.h, cut.rows, [&](Range h) {
-            each_piece(all.w, cut.columns, [&](Range w) { f(Block{all.image, h, w, channels}); });
+void each_window_block(const Blocking& blocking, const WindowBlock& all, F f) {
+    each_chunk(all.channels, blocking.together, [&](Range channels) {
+        each_chunk(all.h, blocking.rows, [&](Range h) {
+            each_chunk(all.w, blocking.columns, [&](Range w) { f(WindowBlock{all.image, h, w, channels}); });
         });
     });
 }
 
-// Sums are made in the type itself: which of them are equal depends on how they are rounded.
+// Rounds sums to T: which of them are equal depends on how they are rounded.
 template <class T>
 BACKBLOCKS_INLINED inline Vector<Wide<T>> rounded(const Vector<Wide<T>>& sum) {
     if constexpr (std::is_same_v<T, Wide<T>>) {
@@ -151,28 +151,28 @@ BACKBLOCKS_INLINED inline Vector<Wide<T>> rounded(const Vector<Wide<T>>& sum) {
     }
 }
 
-// The best sum of each window of a block, in T, and the number of the tap it has.
+// Reduces the windows of a block: the best sum of each, in T, and the index of the tap it has.
 template <class T, bool winners>
-class Folder {
+class WindowReducer {
    public:
     using N = Wide<T>;
 
-    Folder(const T* x, const T* f, const Images& images, const Cut& cut, std::int64_t filter_width)
+    WindowReducer(const T* x, const T* f, const Images& images, const Blocking& blocking, std::int64_t filter_width)
         : x_(x), f_(f), images_(images), filter_width_(filter_width) {
-        const auto row = static_cast<std::size_t>(cut.columns * cut.together);
-        best_.resize(static_cast<std::size_t>(cut.rows) * row);
+        const auto row = static_cast<std::size_t>(blocking.columns * blocking.together);
+        best_.resize(static_cast<std::size_t>(blocking.rows) * row);
         if (winners) winner_.resize(best_.size());
-        cells_.resize(row);
+        elements_.resize(row);
         filter_.resize(row);
     }
 
     // The first of a row of windows; those of a block that are in one column stand together.
-    const N* best(const Block& block, std::int64_t h) const { return best_.data() + row(block, h); }
-    const Lane<N>* winner(const Block& block, std::int64_t h) const {
+    const N* best(const WindowBlock& block, std::int64_t h) const { return best_.data() + row(block, h); }
+    const Lane<N>* winner(const WindowBlock& block, std::int64_t h) const {
         return winner_.data() + row(block, h);
     }
 
-    void operator()(const Block& block) {
+    void operator()(const WindowBlock& block) {
         std::fill(best_.begin(), best_.end(), -std::numeric_limits<N>::infinity());
         std::fill(winner_.begin(), winner_.end(), 0);
         const ImageAxis &h = images_.h, &w = images_.w;
@@ -183,22 +183,22 @@ class Folder {
                 const Tap& right = w.taps[static_cast<std::size_t>(j)];
                 const Range columns = w.real(right, block.w);
                 if (columns.size() == 0) continue;
-                take_filter(down.number * filter_width_ + right.number, block, columns.size());
-                const std::int64_t cell = columns.first * w.s + right.cell;
+                repeat_filter(down.number * filter_width_ + right.number, block, columns.size());
+                const std::int64_t element = columns.first * w.s + right.element;
                 for (std::int64_t y = rows.first; y < rows.last; ++y)
-                    fold_row(block, y, columns, y * h.s + down.cell, cell,
+                    reduce_row(block, y, columns, y * h.s + down.element, element,
                              static_cast<Lane<N>>(images_.number(i, j)));
             }
         }
     }
 
    private:
-    static std::int64_t row(const Block& block, std::int64_t h) {
+    static std::int64_t row(const WindowBlock& block, std::int64_t h) {
         return (h - block.h.first) * block.w.size() * block.channels.size();
     }
 
-    // The filter at a tap, as often as there are windows.
-    void take_filter(std::int64_t tap, const Block& block, std::int64_t columns) {
+    // Repeats the filter at a tap for all windows of a row.
+    void repeat_filter(std::int64_t tap, const WindowBlock& block, std::int64_t columns) {
         const T* from = f_ + tap * images_.channels + block.channels.first;
         gather(from, 0, columns, block.channels.size(), filter_.data());
     }
@@ -212,20 +212,20 @@ class Folder {
                 for (std::int64_t c = 0; c < width; ++c) to[i * width + c] = from[i * step + c];
     }
 
-    void fold_row(const Block& block, std::int64_t y, Range columns, std::int64_t cell_y,
-                  std::int64_t cell_x, Lane<N> number) {
+    void reduce_row(const WindowBlock& block, std::int64_t y, Range columns, std::int64_t element_y,
+                  std::int64_t element_x, Lane<N> number) {
         const std::int64_t width = block.channels.size(), step = images_.w.s * images_.channels;
-        const T* from = x_ + images_.cell(block.image, cell_y, cell_x) + block.channels.first;
+        const T* from = x_ + images_.element(block.image, element_y, element_x) + block.channels.first;
         if (step != width && columns.size() > 1) {
-            gather(from, step, columns.size(), width, cells_.data());
-            from = cells_.data();
+            gather(from, step, columns.size(), width, elements_.data());
+            from = elements_.data();
         }
         const std::int64_t at = row(block, y) + (columns.first - block.w.first) * width;
-        fold(from, columns.size() * width, best_.data() + at, winner_.data() + at, number);
+        reduce(from, columns.size() * width, best_.data() + at, winner_.data() + at, number);
     }
 
-    // best[i] = max(best[i], x[i] + f[i]); where that is news, winner[i] = number
-    void fold(const T* x, std::int64_t count, N* best, Lane<N>* winner, Lane<N> number) const {
+    // best[i] = max(best[i], x[i] + f[i]); where that is larger, winner[i] = number
+    void reduce(const T* x, std::int64_t count, N* best, Lane<N>* winner, Lane<N> number) const {
         const T* f = filter_.data();
         each_vector<N>(count, [=](std::int64_t i, auto lanes) BACKBLOCKS_INLINED {
             const Vector<N> sum = rounded<T>(load(x + i, lanes) + load(f + i, lanes));
@@ -235,7 +235,7 @@ class Folder {
                 const Vector<Lane<N>> better =
                     (sum > old) | ((sum != sum) & (old == old)) | (before == 0);
                 store<N>(better ? sum : old, best + i, lanes);
-                store<Lane<N>>(better ? splat(number) : before, winner + i, lanes);
+                store<Lane<N>>(better ? broadcast(number) : before, winner + i, lanes);
             } else {
                 store<N>((sum > old) | (sum != sum) ? sum : old, best + i, lanes);
             }
@@ -247,98 +247,98 @@ class Folder {
     std::int64_t filter_width_;
     std::vector<N> best_;
     std::vector<Lane<N>> winner_;
-    std::vector<T> cells_, filter_;
+    std::vector<T> elements_, filter_;
 };
 
 // y[b, o, c] = max over taps t: x[b, o * s - pads + t * d, c] + f[t, c]
 template <class T>
 void dilate(const T* x, const T* f, T* y, const Conv& conv) {
     const Images images(conv);
-    const Cut cut = cut_windows(images);
-    parallel_for(cut.blocks(), images.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
-        Folder<T, false> folder(x, f, images, cut, conv.axes[2].k);
+    const Blocking blocking = window_blocks(images);
+    parallel_for(blocking.blocks(), images.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
+        WindowReducer<T, false> reducer(x, f, images, blocking, conv.axes[2].k);
         for (std::int64_t i = begin; i < end; ++i) {
-            const Block block = cut.block(i);
-            folder(block);
+            const WindowBlock block = blocking.block(i);
+            reducer(block);
             const std::int64_t width = block.channels.size();
             for (std::int64_t h = block.h.first; h < block.h.last; ++h) {
                 T* to = y + images.window(block.image, h, block.w.first) + block.channels.first;
                 // With some of the channels only, a row of windows is a single one.
-                store_line(folder.best(block, h), block.w.size() * width, to, images.numbers());
+                store_row(reducer.best(block, h), block.w.size() * width, to, images.numbers());
             }
         }
-        end_streams();
+        stream_fence();
     });
 }
 
 // Calls f(winner, dy, window, channel) for each number in a row of a block that has a winner: the
 // tap's number, the gradient, and which window of the row and which of its channels it is.
 template <class T, class F>
-void each_winner(const Folder<T, true>& folder, const Images& images, const Block& block,
+void each_winner(const WindowReducer<T, true>& reducer, const Images& images, const WindowBlock& block,
                  std::int64_t h, const T* dy, F f) {
     const std::int64_t width = block.channels.size();
-    const auto* winner = folder.winner(block, h);
+    const auto* winner = reducer.winner(block, h);
     dy += images.window(block.image, h, block.w.first) + block.channels.first;
     for (std::int64_t w = 0; w < block.w.size(); ++w, winner += width, dy += images.channels)
         for (std::int64_t c = 0; c < width; ++c)
             if (winner[c] > 0) f(winner[c], widen(dy[c]), w, c);
 }
 
-// Tiles of cells for their gradients. Windows near the border of a tile are looked at for each tile
+// Tiles of elements for their gradients. Windows near the border of a tile are looked at for each tile
 // they reach into, which is why a tile is larger than a window, if need be of fewer channels.
-Cut cut_cells(const Images& images) {
+Blocking element_tiles(const Images& images) {
     const ImageAxis &h = images.h, &w = images.w;
     const auto side = [](const ImageAxis& axis, std::int64_t other) {
         const std::int64_t least = std::min(2 * axis.reach() + 1, axis.n);
         return std::clamp(std::min<std::int64_t>(16, kTile / other), least, axis.n);
     };
     const std::int64_t columns = side(w, 2 * h.reach() + 1), rows = side(h, columns);
-    Cut cut{images.count, h.n, w.n, images.channels, rows, columns, 1};
+    Blocking blocking{images.count, h.n, w.n, images.channels, rows, columns, 1};
     const std::int64_t most = std::min(images.channels, kRow);
-    cut.together = std::clamp<std::int64_t>(kTile / (rows * columns), 1, most);
-    cut.columns = std::clamp(kTile / (rows * cut.together), columns, w.n);
-    cut.rows = std::clamp(kTile / (cut.columns * cut.together), rows, h.n);
-    return cut;
+    blocking.together = std::clamp<std::int64_t>(kTile / (rows * columns), 1, most);
+    blocking.columns = std::clamp(kTile / (rows * blocking.together), columns, w.n);
+    blocking.rows = std::clamp(kTile / (blocking.columns * blocking.together), rows, h.n);
+    return blocking;
 }
 
 // dx[b, i, c] = sum over windows o with winning tap t where o * s - pads + t * d = i: dy[b, o, c]
 //
-// Each tile of cells looks at all windows that reach into it, so that it needs no other, and sums
+// Each tile of elements looks at all windows that reach into it, so that it needs no other, and sums
 // run in one order.
 template <class T>
 void input_grad(const T* x, const T* f, const T* dy, T* dx, const Conv& conv) {
     using N = Wide<T>;
     const Images images(conv);
-    if (images.taps() == 0) return static_cast<void>(std::fill_n(dx, images.cells(), T{}));
+    if (images.taps() == 0) return static_cast<void>(std::fill_n(dx, images.elements(), T{}));
     const ImageAxis &h = images.h, &w = images.w;
-    const Cut tiles = cut_cells(images);
-    const Cut cut = cut_windows(images, tiles.together);
-    // Sums have room for cells that windows of the tile have beyond it.
+    const Blocking tiles = element_tiles(images);
+    const Blocking blocking = window_blocks(images, tiles.together);
+    // Sums have room for elements that windows of the tile have beyond it.
     const std::int64_t pitch = std::min(w.n, tiles.columns + 2 * w.reach());
     const std::int64_t height = std::min(h.n, tiles.rows + 2 * h.reach());
-    // From the sum of a window's first cell to the one of a tap.
+    // From the sum of a window's first element to the one of a tap.
     std::vector<std::int64_t> distances{0};
     for (const Tap& down : h.taps)
         for (const Tap& right : w.taps)
-            distances.push_back((down.cell * pitch + right.cell) * tiles.together);
+            distances.push_back((down.element * pitch + right.element) * tiles.together);
     parallel_for(tiles.blocks(), 2 * images.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
-        Folder<T, true> folder(x, f, images, cut, conv.axes[2].k);
+        WindowReducer<T, true> reducer(x, f, images, blocking, conv.axes[2].k);
         std::vector<N> sums(static_cast<std::size_t>(height * pitch * tiles.together));
         for (std::int64_t i = begin; i < end; ++i) {
-            const Block tile = tiles.block(i);
+            const WindowBlock tile = tiles.block(i);
             const Range rows = h.windows(tile.h), columns = w.windows(tile.w);
             const std::int64_t top = h.begin(tile.h), left = w.begin(tile.w);
             const auto sum_at = [&](std::int64_t y, std::int64_t x) {
                 return ((y - top) * pitch + x - left) * tiles.together;
             };
             std::fill(sums.begin(), sums.end(), N{0});
-            const Block all{tile.image, rows, columns, tile.channels};
-            each_window_block(cut, all, [&](const Block& block) {
-                folder(block);
+            const WindowBlock all{tile.image, rows, columns, tile.channels};
+            each_window_block(blocking, all, [&](const WindowBlock& block) {
+                reducer(block);
                 for (std::int64_t o = block.h.first; o < block.h.last; ++o) {
                     const std::int64_t at = sum_at(o * h.s, block.w.first * w.s);
                     const std::int64_t step = w.s * tiles.together;
-                    each_winner(folder, images, block, o, dy,
+                    each_winner(reducer, images, block, o, dy,
                                 [&](auto winner, N d, std::int64_t window, std::int64_t c) {
                                     const auto from = at + window * step + c;
                                     sums[static_cast<std::size_t>(
@@ -346,17 +346,27 @@ void input_grad(const T* x, const T* f, const T* dy, T* dx, const Conv& conv) {
                                 });
                 }
             });
-            // Cells stand together if all their channels do.
+            // Elements stand together if all their channels do.
             const std::int64_t width = tile.channels.size();
             const std::int64_t together = width == images.channels ? tile.w.size() : 1;
             for (std::int64_t y = tile.h.first; y < tile.h.last; ++y)
                 for (std::int64_t x = tile.w.first; x < tile.w.last; x += together)
-                    store_line(sums.data() + sum_at(y, x), together * width,
-                               dx + images.cell(tile.image, y, x) + tile.channels.first,
+                    store_row(sums.data() + sum_at(y, x), together * width,
+                               dx + images.element(tile.image, y, x) + tile.channels.first,
                                images.numbers());
         }
-        end_streams();
+        stream_fence();
     });
+}
+
+// Partial sums of a gradient of filters that has so many numbers: as many, added in the same order, whatever
+// the number of threads.
+std::int64_t partial_sums(const Images& images, std::int64_t size) {
+    return std::clamp<std::int64_t>(std::min(images.count * images.h.out, kPartNumbers / size), 1, kParts);
+}
+// Channels of which a gradient of filters is made at a time.
+std::int64_t channels_at_once(const Images& images) {
+    return std::clamp<std::int64_t>(kPartNumbers / images.taps(), 1, std::min(images.channels, kRow));
 }
 
 // df[t, c] = sum over images b, windows o whose winning tap is t: dy[b, o, c]
@@ -365,19 +375,16 @@ void filter_grad(const T* x, const T* f, const T* dy, T* df, const Conv& conv) {
     const Images images(conv);
     std::fill_n(df, conv.axes[1].k * conv.axes[2].k * images.channels, T{});
     if (images.taps() == 0) return;
-    const std::int64_t together = std::clamp<std::int64_t>(kPartNumbers / images.taps(), 1,
-                                                           std::min(images.channels, kRow));
-    const Cut cut = cut_windows(images, together);
+    const std::int64_t together = channels_at_once(images);
+    const Blocking blocking = window_blocks(images, together);
     const std::int64_t size = images.taps() * together, rows = images.count * images.h.out;
-    // As many parts, added in the same order, whatever the number of threads. In double, because a
-    // tap may win as many windows as there are.
-    const std::int64_t parts =
-        std::clamp<std::int64_t>(std::min(rows, kPartNumbers / size), 1, kParts);
+    // In double, because a tap may win as many windows as there are.
+    const std::int64_t parts = partial_sums(images, size);
     std::vector<double> partial(static_cast<std::size_t>(parts * size));
     const auto add_up = [&](Range channels) {
         std::fill(partial.begin(), partial.end(), 0.0);
         parallel_for(parts, 2 * images.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
-            Folder<T, true> folder(x, f, images, cut, conv.axes[2].k);
+            WindowReducer<T, true> reducer(x, f, images, blocking, conv.axes[2].k);
             for (std::int64_t part = begin; part < end; ++part) {
                 double* sums = partial.data() + part * size;
                 std::int64_t row = rows * part / parts;
@@ -385,11 +392,11 @@ void filter_grad(const T* x, const T* f, const T* dy, T* df, const Conv& conv) {
                     const std::int64_t image = row / images.h.out, first = row % images.h.out;
                     const Range h{first, std::min(first + last - row, images.h.out)};
                     row += h.size();
-                    const Block all{image, h, {0, images.w.out}, channels};
-                    each_window_block(cut, all, [&](const Block& block) {
-                        folder(block);
+                    const WindowBlock all{image, h, {0, images.w.out}, channels};
+                    each_window_block(blocking, all, [&](const WindowBlock& block) {
+                        reducer(block);
                         for (std::int64_t o = block.h.first; o < block.h.last; ++o)
-                            each_winner(folder, images, block, o, dy,
+                            each_winner(reducer, images, block, o, dy,
                                         [&](auto winner, double d, std::int64_t, std::int64_t c) {
                                             sums[(winner - 1) * together + c] += d;
                                         });
@@ -409,10 +416,56 @@ void filter_grad(const T* x, const T* f, const T* dy, T* df, const Conv& conv) {
                 sum += together;
             }
     };
-    each_piece({0, images.channels}, together, add_up);
+    each_chunk({0, images.channels}, together, add_up);
+}
+
+// There is one algorithm for each kernel, whatever the geometry.
+Choice blocked(const Images& images, const char* reason) {
+    const Blocking blocking = window_blocks(images);
+    return Choice{kIsaName, "blocks of windows, tap by tap", reason}.with(
+        "block of rows x columns x channels", {blocking.rows, blocking.columns, blocking.together});
+}
+
+template <class T>
+Choice explain_forward(const Conv& conv) {
+    const Images images(conv);
+    return blocked(images, "the best sums of a block of windows stay in the L1 cache")
+        .with_loop(window_blocks(images).blocks(), images.bytes<T>());
+}
+
+template <class T>
+Choice explain_input_grad(const Conv& conv) {
+    const Images images(conv);
+    if (images.taps() == 0) return {kIsaName, "zeros", "no tap reads an element, only padding"};
+    const Blocking tiles = element_tiles(images);
+    return blocked(images, "each tile of gradients reduces all windows that reach into it")
+        .with("tile of rows x columns x channels", {tiles.rows, tiles.columns, tiles.together})
+        .with_loop(tiles.blocks(), 2 * images.bytes<T>());
+}
+
+template <class T>
+Choice explain_filter_grad(const Conv& conv) {
+    const Images images(conv);
+    if (images.taps() == 0) return {kIsaName, "zeros", "no tap reads an element, only padding"};
+    const std::int64_t parts = partial_sums(images, images.taps() * channels_at_once(images));
+    return blocked(images, "partial sums of parts of the rows are added up in order")
+        .with("partial sums", parts)
+        .with_loop(parts, 2 * images.bytes<T>());
 }
 
 }  // namespace
+
+Choice explain_dilation(Type type, const Conv& conv) {
+    return with_type(type, [&]<class T>(T) { return explain_forward<T>(conv); });
+}
+
+Choice explain_dilation_input_grad(Type type, const Conv& conv) {
+    return with_type(type, [&]<class T>(T) { return explain_input_grad<T>(conv); });
+}
+
+Choice explain_dilation_filter_grad(Type type, const Conv& conv) {
+    return with_type(type, [&]<class T>(T) { return explain_filter_grad<T>(conv); });
+}
 
 const DilationKernels dilation_kernels{
     [](Type type, const void* x, const void* f, void* y, const Conv& conv) {

@@ -78,7 +78,7 @@ void stream(std::span<const std::span<const std::byte>> inputs, std::span<std::b
             write(all, block(output, i, blocks), around);
         }
         sink.store(all.parts[0][0], std::memory_order_relaxed);
-        if (around) end_streams();
+        if (around) stream_fence();
     });
 }
 

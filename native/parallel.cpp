@@ -172,15 +172,21 @@ void set_num_threads(int count) { wanted_threads.store(count); }
 
 void set_interrupt(Interrupt interrupt) { interrupted.store(interrupt); }
 
-void run_pieces(std::int64_t n, std::int64_t bytes, Piece piece, const void* body) {
+LoopSplit split_loop(std::int64_t n, std::int64_t bytes) {
     const int threads = num_threads();
+    if (n <= 1 || bytes < kWorthSharing) return {1, 1};
+    const std::int64_t wanted = threads == 1 ? 1 : threads * kPiecesPerThread;
+    const std::int64_t chunks = std::min(n, std::max(wanted, bytes / kLongestPiece));
+    return {chunks, static_cast<int>(std::min<std::int64_t>(threads, chunks))};
+}
+
+void run_pieces(std::int64_t n, std::int64_t bytes, Piece piece, const void* body) {
+    const auto [chunks, threads] = split_loop(n, bytes);
     if (n <= 1 || bytes < kWorthSharing) {
         if (n > 0) piece(body, 0, n);
         return;
     }
-    const std::int64_t wanted = threads == 1 ? 1 : threads * kPiecesPerThread;
-    const std::int64_t pieces = std::min(n, std::max(wanted, bytes / kLongestPiece));
-    const auto job = std::make_shared<Job>(n, piece, body, pieces, threads - 1);
+    const auto job = std::make_shared<Job>(n, piece, body, chunks, threads - 1);
     if (threads > 1) return pool().run(job);
     job->work_of_caller();
     job->wait();

@@ -15,21 +15,22 @@ struct Pool {
     std::int64_t images;
     std::array<WindowAxis, 3> axes;
     std::int64_t channels;
-    // As they were before they were trimmed: what follows from them follows for images of all sizes.
-    std::array<WindowAxis, 3> asked{};
+    // The axes before they were trimmed. How a sum is rounded may depend on these only: then it does not
+    // depend on the size of the image.
+    std::array<WindowAxis, 3> untrimmed{};
 
-    std::int64_t cells() const { return axes[0].n * axes[1].n * axes[2].n; }
+    std::int64_t elements() const { return axes[0].n * axes[1].n * axes[2].n; }
     std::int64_t windows() const { return axes[0].out * axes[1].out * axes[2].out; }
 
-    // How many numbers so many arrays of cells and one of windows have.
+    // The size of so many arrays of elements and one of windows.
     std::int64_t numbers(std::int64_t arrays) const {
-        return images * (arrays * cells() + windows()) * channels;
+        return images * (arrays * elements() + windows()) * channels;
     }
 
-    // Whether the cells of an image, padding included, can be numbered with 30 bits.
-    bool few_cells() const {
+    // Whether indices of an image's elements, padding included, have 30 bits at most.
+    bool indexable() const {
         constexpr std::int64_t most = std::int64_t{1} << 29;
-        return cells() < most && axes[2].covered() < most;
+        return elements() < most && axes[2].covered() < most;
     }
 
     // The same windows without the padding that all of them have.
@@ -37,27 +38,27 @@ struct Pool {
         return {images, {axes[0].trimmed(), axes[1].trimmed(), axes[2].trimmed()}, channels, axes};
     }
 
-    // The same windows over rows that are taken for cells of more channels, if each cell of a row is
-    // by itself: along the width windows have one cell, and every cell has one. Heights may have more
-    // padding than widths can.
-    Pool with_rows_as_cells() const {
+    // The same windows with the width merged into the channels, if every element of a row is a window of
+    // its own. Heights may have more padding than widths can.
+    Pool with_merged_width() const {
         const auto& [depth, height, width] = axes;
         if (width.k > 1 || width.out < width.n) return *this;
         constexpr WindowAxis one{1, 1, 1, 0, 1};
-        const Pool cells{images, {one, depth, height}, channels * width.n, {one, asked[0], asked[1]}};
-        return cells.can_be_taken() ? cells : *this;
+        const Pool merged{images, {one, depth, height}, channels * width.n,
+                          {one, untrimmed[0], untrimmed[1]}};
+        return merged.supported() ? merged : *this;
     }
 
-    // Whether the kernels can take these windows, trimmed: they number a window's cells, padding
-    // included, with 30 bits, and along the width padding has a place in their lines.
-    bool can_be_taken() const {
+    // Whether the kernels support these windows, trimmed: indices in a window, padding included, have 30
+    // bits, and row buffers have room for the padding along the width.
+    bool supported() const {
         std::int64_t left = (std::int64_t{1} << 30) - 1;
         for (const WindowAxis& axis : axes) left /= std::max<std::int64_t>(axis.k, 1);
         return left > 0 && axes[2].covered() <= 4 * axes[2].n + 256;
     }
 };
 
-// How the place of a cell is told: in its image or through the batch, with 32 or 64 bits.
+// How an argmax counts: in its image or through the batch, with 32 or 64 bits.
 struct Index {
     bool of_batch, wide;
 };
@@ -72,7 +73,7 @@ struct PoolKernels {
     void (*max_pool_grad_grad)(Type, const void* x, const void* ddx, void* ddy, const Pool&);
     void (*avg_pool)(Type, const void* x, void* y, const Pool&);
     void (*avg_pool_grad)(Type, const void* dy, void* dx, const Pool&);
-    // For images of less than 2^30 cells, padding included. Indices that are outside do no harm.
+    // For images of less than 2^30 elements, padding included. Indices that are outside do no harm.
     void (*max_pool_with_argmax)(Type, const void* x, void* y, void* argmax, const Pool&, Index);
     void (*max_pool_grad_with_argmax)(Type, const void* dy, const void* argmax, void* dx,
                                       const Pool&, Index);

@@ -1,11 +1,11 @@
-// Products of matrices, in register tiles (see tile.hpp).
+// Products of matrices (GEMM), in register tiles (see tile.hpp).
 //
-// Where there are many rows, b is packed into panels as wide as a tile. Few rows read b where it lies, or
-// pack a little of it at a time. Where numbers lie side by side along k, and one of the matrices has few
+// Where there are many rows, b is packed into panels as wide as a register tile. Few rows read b in place, or
+// pack a little of it at a time. Where numbers are contiguous along k, and one of the matrices has few
 // of their lines, they are dot products. One row adds up the rows of b.
 //
-// What is long is cut for threads to share, and its parts are added up in the end. Where it is cut depends
-// on the sizes alone, so that every sum runs in one order.
+// Long sums are divided for threads to share, and their parts are added up in the end. Where they are divided
+// depends on the sizes alone, so that every sum runs in one order.
 #include "product.hpp"
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "choice.hpp"
 #include "conv_pack.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
@@ -31,16 +32,12 @@ constexpr std::int64_t kDepth = 512;
 constexpr std::int64_t kRows = 96;
 // Numbers that are packed at most at a time.
 constexpr std::int64_t kMostPacked = std::int64_t{1} << 22;
-// Depths at which panels are turned as they are packed, and numbers that are packed in no room of their own.
+// Depths at which panels are transposed as they are packed, and numbers that are packed on the stack.
 constexpr std::int64_t kLittle = 16, kLittleRoom = 2048;
-// Numbers of b that do not fit in the cache of a core.
-constexpr std::int64_t kLarge = std::int64_t{1} << 18;
 // Rows of b that several tiles go through, before the next.
 constexpr std::int64_t kPartRows = 128;
-// Columns, or rows, so few that dot products beat tiles, unless they are short: the lanes of each are
-// added up at its end.
-constexpr std::int64_t kFew = 8;
-constexpr std::int64_t kShortDot = 16;
+// Columns of dot products, at most.
+constexpr std::int64_t kMostDots = 8;
 // Products that take about as long as moving a byte.
 constexpr double kProductsPerByte = 8;
 
@@ -65,7 +62,7 @@ struct Operands {
         return {columns, inner, rows, b.transposed(), a.transposed(), c.transposed()};
     }
 
-    // What it takes, as bytes that a loop would move (see parallel_for).
+    // The work, in bytes for parallel_for.
     std::int64_t bytes() const {
         const auto m = static_cast<double>(rows), k = static_cast<double>(inner),
                    n = static_cast<double>(columns);
@@ -74,7 +71,7 @@ struct Operands {
     }
 };
 
-// Bytes ahead of those that are read, which come from memory meanwhile.
+// Bytes ahead of those that are read, which are prefetched.
 constexpr std::uintptr_t kAhead = 1024;
 
 template <class N>
@@ -83,28 +80,28 @@ BACKBLOCKS_INLINE void fetch_ahead(const N* from) {
     __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(from) + kAhead));
 }
 
-// What is left of so many numbers after whole vectors.
+// The numbers that are left of so many after full vectors.
 template <class N>
-BACKBLOCKS_INLINE Part rest_of(std::int64_t count) {
+BACKBLOCKS_INLINE Tail tail_of(std::int64_t count) {
     return {count & (kLanes<N> - 1)};
 }
 
-// Without memory between, as load does.
+// Masked stores.
 #if defined(__AVX512F__)
-BACKBLOCKS_INLINE void store_some(const Vector<float>& v, float* to, Part part) {
-    _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1 << part.count) - 1), v);
+BACKBLOCKS_INLINE void store_tail(const Vector<float>& v, float* to, Tail tail) {
+    _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1 << tail.count) - 1), v);
 }
-BACKBLOCKS_INLINE void store_some(const Vector<double>& v, double* to, Part part) {
-    _mm512_mask_storeu_pd(to, static_cast<__mmask8>((1 << part.count) - 1), v);
+BACKBLOCKS_INLINE void store_tail(const Vector<double>& v, double* to, Tail tail) {
+    _mm512_mask_storeu_pd(to, static_cast<__mmask8>((1 << tail.count) - 1), v);
 }
 #else
 template <class N>
-BACKBLOCKS_INLINE void store_some(const Vector<N>& v, N* to, Part part) {
-    store(v, to, part);
+BACKBLOCKS_INLINE void store_tail(const Vector<N>& v, N* to, Tail tail) {
+    store(v, to, tail);
 }
 #endif
 
-// Cuts a number into as few parts as are at most so long, all about as long.
+// A partition of n into as few parts as are at most so long, all about as long.
 struct Even {
     std::int64_t parts, each, longer;
 
@@ -123,9 +120,9 @@ void share(bool alone, std::int64_t n, std::int64_t bytes, const Body& body) {
 
 // -- dot products ---------------------------------------------------------------------------------
 
-// The sums of the halves of each group of `width` lanes, of those in a, then of those in b.
+// A step of a horizontal sum: the halves of each group of `width` lanes added, of those in a, then in b.
 template <std::size_t width, class V, std::size_t... lane>
-BACKBLOCKS_INLINE V folded(const V& a, const V& b, std::index_sequence<lane...>) {
+BACKBLOCKS_INLINE V add_halves(const V& a, const V& b, std::index_sequence<lane...>) {
     constexpr std::size_t lanes = sizeof...(lane), half = lanes / 2, narrow = width / 2;
     const auto lower = __builtin_shufflevector(
         a, b, (lane / half * lanes + lane % half / narrow * width + lane % narrow)...);
@@ -134,7 +131,7 @@ BACKBLOCKS_INLINE V folded(const V& a, const V& b, std::index_sequence<lane...>)
     return lower + upper;
 }
 
-// A vector that begins with the sums of the lanes of each of `count` vectors, a power of two.
+// Horizontal sums: a vector that begins with the sums of the lanes of each of `count` vectors, a power of two.
 template <class N, int count, int width = kLanes<N>>
 BACKBLOCKS_INLINE Vector<N> sums_of_lanes(const Vector<N> (&v)[count]) {
     constexpr auto all = std::make_index_sequence<kLanes<N>>{};
@@ -144,13 +141,12 @@ BACKBLOCKS_INLINE Vector<N> sums_of_lanes(const Vector<N> (&v)[count]) {
         Vector<N> next[(count + 1) / 2];
 #pragma GCC unroll 8
         for (int i = 0; i < (count + 1) / 2; ++i)
-            next[i] = folded<width>(v[2 * i], v[count > 1 ? 2 * i + 1 : 0], all);
+            next[i] = add_halves<width>(v[2 * i], v[count > 1 ? 2 * i + 1 : 0], all);
         return sums_of_lanes<N, (count + 1) / 2, width / 2>(next);
     }
 }
 
-// Of a product of a few rows and columns, whose numbers lie side by side along k, in a and in the
-// transpose of b.
+// Dot products of a few rows and columns, contiguous along k in a and in the transpose of b.
 template <class N, int rows, int columns, int ways>
 struct Dots {
     static constexpr int lanes = kLanes<N>, count = rows * columns;
@@ -172,9 +168,9 @@ struct Dots {
                 add_vectors(w, a + k + w * lanes, a_row, b + k + w * lanes, b_row);
         if constexpr (ways > 1)
             for (; k + lanes <= inner; k += lanes) add_vectors(0, a + k, a_row, b + k, b_row);
-        if (const Part part = rest_of<N>(inner); part.count > 0)
-            add_products(0, [&](int i) BACKBLOCKS_INLINED { return load(a + i * a_row + k, part); },
-                         [&](int j) BACKBLOCKS_INLINED { return load(b + j * b_row + k, part); });
+        if (const Tail tail = tail_of<N>(inner); tail.count > 0)
+            add_products(0, [&](int i) BACKBLOCKS_INLINED { return load(a + i * a_row + k, tail); },
+                         [&](int j) BACKBLOCKS_INLINED { return load(b + j * b_row + k, tail); });
     }
 
     BACKBLOCKS_INLINE void store(const Matrix<N>& c) const {
@@ -220,15 +216,14 @@ struct Dots {
     }
 };
 
-// Sums that are kept at once: they hide the time of a multiply-add.
+// Sums that are kept at once: they hide the latency of a multiply-add.
 constexpr int kSums = 8;
 // Vectors of sums that wait while others go through the same part of b, and numbers of that part.
 constexpr std::int64_t kWaiting = 64, kPart = 4096;
 // Numbers of a row that are added up alone, for threads to share few long rows.
 constexpr std::int64_t kAlone = std::int64_t{1} << 15;
 
-// Products of rows whose numbers lie side by side in a. b has few columns; where their numbers do not
-// lie side by side, they are copied.
+// Products of contiguous rows of a with few columns of b, which are copied if they are not contiguous.
 template <class N, int columns>
 class ByDots {
    public:
@@ -236,13 +231,11 @@ class ByDots {
 
     explicit ByDots(const Operands<N>& p) : p_(p) {}
 
+    std::int64_t tasks() const { return groups_of_rows().parts * parts_of_sums(groups_of_rows().parts); }
+
     void multiply(bool alone) const {
-        // What cuts the rows, and the sums, must not depend on the number of threads.
-        const Even groups(p_.rows, kMostRows);
-        const Even shared(groups.parts, kGroups);
-        const std::int64_t tasks = shared.parts;
-        const std::int64_t cuts =
-            tasks < 4 ? std::max<std::int64_t>(p_.inner / kAlone, 1) : std::int64_t{1};
+        const Even groups(p_.rows, kMostRows), shared = groups_of_rows();
+        const std::int64_t tasks = shared.parts, cuts = parts_of_sums(tasks);
         Room<N> parts, copy;
         if (cuts > 1) parts.of(cuts * p_.rows * columns);
         const bool copied = columns > 1 && p_.b.row != 1;
@@ -271,6 +264,12 @@ class ByDots {
    private:
     // Groups of rows that wait for each other.
     static constexpr std::int64_t kGroups = kWaiting / (kMostRows * columns);
+
+    // How rows and sums are divided must not depend on the number of threads.
+    Even groups_of_rows() const { return Even(Even(p_.rows, kMostRows).parts, kGroups); }
+    std::int64_t parts_of_sums(std::int64_t tasks) const {
+        return tasks < 4 ? std::max<std::int64_t>(p_.inner / kAlone, 1) : std::int64_t{1};
+    }
 
     // Some groups of rows, from one number of the rows to another.
     void of_task(std::int64_t first, std::int64_t last, const Even& groups, std::int64_t from,
@@ -319,7 +318,7 @@ class ByDots {
     const Operands<N>& p_;
 };
 
-// One short dot product, without what it takes to share many.
+// One short dot product, without the overhead of sharing many.
 template <class N>
 void one_dot(const Operands<N>& p) {
     Dots<N, 1, 1, kSums> dots;
@@ -330,7 +329,7 @@ void one_dot(const Operands<N>& p) {
 
 template <class N>
 void by_dots(const Operands<N>& p, bool alone) {
-    with_constant<kFew>(p.columns, [&](auto columns) { ByDots<N, columns>(p).multiply(alone); });
+    with_constant<kMostDots>(p.columns, [&](auto columns) { ByDots<N, columns>(p).multiply(alone); });
 }
 
 // -- one row --------------------------------------------------------------------------------------
@@ -341,13 +340,10 @@ class ByRows {
    public:
     explicit ByRows(const Operands<N>& p) : p_(p) {}
 
+    std::int64_t tasks() const { return chunks() * parts_of_sums(); }
+
     void multiply(bool alone) const {
-        constexpr std::int64_t chunk = 2048;      // sums, which stay in the cache
-        constexpr std::int64_t task = 1 << 16;    // numbers of b
-        // What cuts the sums must not depend on the number of threads.
-        const std::int64_t chunks = div_up(p_.columns, chunk);
-        const std::int64_t most = std::max<std::int64_t>(task / std::min(p_.columns, chunk), 64);
-        const std::int64_t cuts = chunks < 8 ? div_up(p_.inner, most) : 1;
+        const std::int64_t chunks = this->chunks(), cuts = parts_of_sums();
         Room<N> room;
         const bool direct = cuts == 1 && p_.c.column == 1;
         const Matrix<N> parts{direct ? p_.c.data : room.of(cuts * p_.rows * p_.columns),
@@ -372,6 +368,15 @@ class ByRows {
    private:
     // Vectors of sums that stay in registers.
     static constexpr int kVectors = 8;
+    // Sums that stay in the cache, and numbers of b that a task reads.
+    static constexpr std::int64_t chunk = 2048, kTask = 1 << 16;
+
+    // How sums are divided must not depend on the number of threads.
+    std::int64_t chunks() const { return div_up(p_.columns, chunk); }
+    std::int64_t parts_of_sums() const {
+        const std::int64_t most = std::max<std::int64_t>(kTask / std::min(p_.columns, chunk), 64);
+        return chunks() < 8 ? div_up(p_.inner, most) : 1;
+    }
 
     void of_chunk(std::int64_t row, std::int64_t k, std::int64_t last, std::int64_t from,
                   std::int64_t count, N* c) const {
@@ -406,11 +411,11 @@ class ByRows {
             }
             store_vector(c + j, sum);
         }
-        if (const Part part = rest_of<N>(count); part.count > 0) {
-            Vector<N> sum = load(c + j, part);
+        if (const Tail tail = tail_of<N>(count); tail.count > 0) {
+            Vector<N> sum = load(c + j, tail);
 #pragma GCC unroll 8
-            for (int i = 0; i < rows; ++i) sum += load(b[i] + j, part) * factor[i];
-            store_some(sum, c + j, part);
+            for (int i = 0; i < rows; ++i) sum += load(b[i] + j, tail) * factor[i];
+            store_tail(sum, c + j, tail);
         }
     }
 
@@ -418,7 +423,7 @@ class ByRows {
     void in_registers(std::int64_t row, std::int64_t k, std::int64_t last, std::int64_t from, std::int64_t count,
                       N* c) const {
         constexpr int whole = vectors - 1, ways = vectors <= 2 ? 4 : vectors <= 4 ? 2 : 1;
-        const Part part = rest_of<N>(count);
+        const Tail tail = tail_of<N>(count);
         Vector<N> sum[ways][vectors] = {};
         const auto add = [&](int way, std::int64_t at) BACKBLOCKS_INLINED {
             const N* const b = p_.b.at(at, from);
@@ -427,8 +432,8 @@ class ByRows {
             for (int v = 0; v < vectors; ++v) fetch_ahead(b + v * kLanes<N>);
 #pragma GCC unroll 8
             for (int v = 0; v < whole; ++v) sum[way][v] += load_vector(b + v * kLanes<N>) * factor;
-            sum[way][whole] += (part.count == 0 ? load_vector(b + whole * kLanes<N>)
-                                                        : load(b + whole * kLanes<N>, part)) *
+            sum[way][whole] += (tail.count == 0 ? load_vector(b + whole * kLanes<N>)
+                                                        : load(b + whole * kLanes<N>, tail)) *
                                factor;
         };
         for (; k + ways <= last; k += ways)
@@ -439,8 +444,8 @@ class ByRows {
         for (int v = 0; v < vectors; ++v) {
 #pragma GCC unroll 4
             for (int w = 1; w < ways; ++w) sum[0][v] += sum[w][v];
-            if (v < whole || part.count == 0) store_vector(c + v * kLanes<N>, sum[0][v]);
-            else store_some(sum[0][v], c + v * kLanes<N>, part);
+            if (v < whole || tail.count == 0) store_vector(c + v * kLanes<N>, sum[0][v]);
+            else store_tail(sum[0][v], c + v * kLanes<N>, tail);
         }
     }
 
@@ -449,7 +454,7 @@ class ByRows {
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// A tile of c at the edge is kept whole elsewhere.
+// A buffer for a full tile at the edge of c.
 template <class N>
 struct Edge {
     N sums[8 * kPanel<N>];
@@ -464,24 +469,24 @@ struct Edge {
     }
 };
 
-// Loads and stores a tile whose last vectors have some numbers only.
+// Loads and stores a tile whose last vectors are tails.
 template <class N, int rows, int vectors>
-BACKBLOCKS_INLINE void load_part(Tile<N, rows, vectors>& tile, const N* c, const std::int64_t* places,
-                                 Part part) {
+BACKBLOCKS_INLINE void load_tail_tile(Tile<N, rows, vectors>& tile, const N* c, const std::int64_t* places,
+                                 Tail tail) {
 #pragma GCC unroll 8
     for (int i = 0; i < rows; ++i) {
         if constexpr (vectors == 2) tile.sum[i][0] = load_vector(c + places[i]);
-        tile.sum[i][vectors - 1] = load(c + places[i] + (vectors - 1) * kLanes<N>, part);
+        tile.sum[i][vectors - 1] = load(c + places[i] + (vectors - 1) * kLanes<N>, tail);
     }
 }
 
 template <class N, int rows, int vectors>
-BACKBLOCKS_INLINE void store_part(const Tile<N, rows, vectors>& tile, N* c,
-                                  const std::int64_t* places, Part part) {
+BACKBLOCKS_INLINE void store_tail_tile(const Tile<N, rows, vectors>& tile, N* c,
+                                  const std::int64_t* places, Tail tail) {
 #pragma GCC unroll 8
     for (int i = 0; i < rows; ++i) {
         if constexpr (vectors == 2) store_vector(c + places[i], tile.sum[i][0]);
-        store_some(tile.sum[i][vectors - 1], c + places[i] + (vectors - 1) * kLanes<N>, part);
+        store_tail(tile.sum[i][vectors - 1], c + places[i] + (vectors - 1) * kLanes<N>, tail);
     }
 }
 
@@ -490,9 +495,16 @@ class Tiles {
    public:
     explicit Tiles(const Operands<N>& p) : p_(p) {}
 
-    // Few rows: b is read where it lies, or packed a little at a time.
+    std::int64_t panels() const { return div_up(p_.columns, kPanel<N>); }
+    // Blocks of rows; few are divided along the columns too, for threads to share.
+    std::int64_t blocks() const { return div_up(p_.rows, kRows); }
+    std::int64_t parts_of_columns(std::int64_t panels) const {
+        return std::clamp<std::int64_t>(16 / blocks(), 1, panels);
+    }
+
+    // Few rows: b is read in place, or packed a little at a time.
     void few_rows(bool alone) const {
-        const std::int64_t panels = div_up(p_.columns, kPanel<N>);
+        const std::int64_t panels = this->panels();
         share(alone, panels, p_.bytes(), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t panel = begin; panel < end; ++panel) {
                 const std::int64_t first = panel * kPanel<N>;
@@ -530,7 +542,7 @@ class Tiles {
             constexpr std::int64_t whole = width - kLanes<N>;
             const N* const b = p_.b.at(in_place + k, first);
             if (whole > 0) store_vector(last + k * width, load_vector(b));
-            store_vector(last + k * width + whole, load(b + whole, rest_of<N>(real)));
+            store_vector(last + k * width + whole, load(b + whole, tail_of<N>(real)));
         }
         // Several tiles go through the same part of b.
         const std::int64_t part = p_.rows <= most_rows(vectors) ? in_place : kPartRows;
@@ -551,7 +563,7 @@ class Tiles {
         }
     }
 
-    // Packs `depth` rows of a panel whose columns have numbers side by side.
+    // Packs `depth` rows of a panel whose columns are contiguous.
     template <int vectors>
     void pack(std::int64_t k, std::int64_t depth, std::int64_t first, std::int64_t real,
               N* to) const {
@@ -588,9 +600,7 @@ class Tiles {
                          width(panel), memory + panel * kPanel<N> * depth);
             }
         });
-        const std::int64_t blocks = div_up(p_.rows, kRows);
-        // Few blocks of rows are cut along the columns too, for threads to share.
-        const std::int64_t cuts = std::clamp<std::int64_t>(16 / blocks, 1, panels);
+        const std::int64_t blocks = this->blocks(), cuts = parts_of_columns(panels);
         share(alone, blocks * cuts, p_.bytes(), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t task = begin; task < end; ++task) {
                 const std::int64_t block = task / cuts, cut = task % cuts;
@@ -611,7 +621,7 @@ class Tiles {
     template <int vectors>
     void all_rows(std::int64_t begin, std::int64_t rows, std::int64_t k, std::int64_t depth,
                   std::int64_t first, std::int64_t real, const N* b, std::int64_t b_step) const {
-        // A whole vector may be stored where rows that follow are stored later.
+        // A full vector may be stored over rows that are stored later.
         constexpr std::int64_t width = vectors * kLanes<N>;
         const bool once = real == p_.columns && depth == p_.inner && p_.c.column == 1;
         const auto some = [&](std::int64_t i, std::int64_t count) BACKBLOCKS_INLINED {
@@ -639,7 +649,7 @@ class Tiles {
             std::int64_t places[count];
             for (int i = 0; i < count; ++i) places[i] = i * (apart ? kPanel<N> : c.row);
             N* const sums = apart ? edge.sums : c.data;
-            const Part part = rest_of<N>(columns);
+            const Tail tail = tail_of<N>(columns);
             Tile<N, count, vectors> tile;
             if (begin) {
                 tile.clear();
@@ -647,11 +657,11 @@ class Tiles {
                 if (apart) edge.load(c, rows, columns);
                 tile.load(sums, places);
             } else {
-                load_part(tile, sums, places, part);
+                load_tail_tile(tile, sums, places, tail);
             }
             add(tile);
             if (whole || apart) tile.store(sums, places);
-            else store_part(tile, sums, places, part);
+            else store_tail_tile(tile, sums, places, tail);
         });
         if (apart) edge.store(c, rows, columns);
     }
@@ -661,7 +671,7 @@ class Tiles {
     BACKBLOCKS_INLINE void add(Tile<N, rows, vectors>& tile, std::int64_t row, std::int64_t k,
                                std::int64_t depth, const N* b, std::int64_t b_step) const {
         if (p_.a.row == 1) {
-            tile.add_side_by_side(depth, p_.a.at(row, k), p_.a.column, b, b_step);
+            tile.add_contiguous(depth, p_.a.at(row, k), p_.a.column, b, b_step);
             return;
         }
         std::int64_t places[rows];
@@ -679,63 +689,171 @@ class Tiles {
     const Operands<N>& p_;
 };
 
-// -- which of them --------------------------------------------------------------------------------
+// -- which algorithm ------------------------------------------------------------------------------
+
+enum class ProductAlgorithm {
+    one_dot,
+    dots,
+    dots_of_transposed,
+    rows,
+    rows_of_transposed,
+    few_rows,
+    few_rows_of_transposed,
+    packed,
+};
+
+// Which algorithm multiplies two matrices. Nothing else decides. All thresholds are measured.
+template <class N>
+Chosen<ProductAlgorithm> choose_product(const Operands<N>& p) {
+    using enum ProductAlgorithm;
+    const bool a_contiguous = p.a.column == 1, b_contiguous = p.b.column == 1;
+    // Dot products add up the lanes of each sum at its end: so they must be long, unless there is one.
+    constexpr std::int64_t short_dot = 16;
+    const auto by_dots = [&](std::int64_t n) {
+        return n == 1 ? p.inner >= kLanes<N> / 2 : n <= kMostDots && p.inner >= n * short_dot;
+    };
+    if (p.rows == 1 && p.columns == 1 && p.inner < kAlone) return {one_dot, "it is one short dot product"};
+    if (a_contiguous && by_dots(p.columns))
+        return {dots, "b has at most 8 columns, and sums of 16 numbers a column: lanes run along the sum"};
+    if (p.b.row == 1 && by_dots(p.rows))
+        return {dots_of_transposed,
+                "a has at most 8 rows, and sums of 16 numbers a row: lanes run along the sum"};
+    // Two rows, if b does not fit in the cache of a core and its rows are long: reading it is the work.
+    constexpr std::int64_t large = std::int64_t{1} << 18, long_row = 256;
+    const auto by_rows = [&](std::int64_t rows, std::int64_t columns) {
+        return rows == 1 || (rows <= 2 && columns >= long_row && p.inner * columns >= large);
+    };
+    if (b_contiguous && by_rows(p.rows, p.columns))
+        return {rows, "a has one row, or two and b is large: rows of b are added as they lie in memory"};
+    // Twice the rows of a register tile use b too seldom to pack all of it.
+    if (p.rows <= 2 * most_rows(2)) return {few_rows, "a has so few rows that packing b would not pay"};
+    // Of a short sum, writing is most of the work, and the transpose would write with a stride.
+    if (p.columns == 1 || (!a_contiguous && p.columns <= most_rows(2) && p.inner > short_dot)) {
+        if (!a_contiguous && by_rows(p.columns, p.rows))
+            return {rows_of_transposed, "b has one column, and rows of the transpose of a are contiguous"};
+        return {few_rows_of_transposed, "b has so few columns that packing the transpose of a would not pay"};
+    }
+    return {packed, "there are rows and columns enough to use packed panels of b again"};
+}
 
 template <class N>
 void multiply_one(const Operands<N>& p, bool alone) {
-    const bool a_rows = p.a.column == 1, b_rows = p.b.column == 1;
-    const auto dots = [&](std::int64_t n) {
-        return n == 1 ? p.inner >= kLanes<N> / 2 : n <= kFew && p.inner >= n * kShortDot;
-    };
-    if (p.rows == 1 && p.columns == 1 && p.inner < kAlone) return one_dot(p);
-    if (a_rows && dots(p.columns)) return by_dots(p, alone);
-    if (p.b.row == 1 && dots(p.rows)) return by_dots(p.transposed(), alone);
-    const auto by_rows = [&](std::int64_t rows, std::int64_t columns) {
-        return rows == 1 || (rows <= 2 && columns >= 256 && p.inner * columns >= kLarge);
-    };
-    if (b_rows && by_rows(p.rows, p.columns)) return ByRows<N>(p).multiply(alone);
-    if (p.rows <= 2 * most_rows(2)) return Tiles<N>(p).few_rows(alone);
-    // Of a short sum, writing is most of the work.
-    if (p.columns == 1 || (!a_rows && p.columns <= most_rows(2) && p.inner > kShortDot)) {
-        const Operands<N> turned = p.transposed();
-        if (!a_rows && by_rows(p.columns, p.rows)) return ByRows<N>(turned).multiply(alone);
-        return Tiles<N>(turned).few_rows(alone);
+    switch (choose_product(p).algorithm) {
+        case ProductAlgorithm::one_dot: return one_dot(p);
+        case ProductAlgorithm::dots: return by_dots(p, alone);
+        case ProductAlgorithm::dots_of_transposed: return by_dots(p.transposed(), alone);
+        case ProductAlgorithm::rows: return ByRows<N>(p).multiply(alone);
+        case ProductAlgorithm::rows_of_transposed: {
+            const Operands<N> transposed = p.transposed();
+            return ByRows<N>(transposed).multiply(alone);
+        }
+        case ProductAlgorithm::few_rows: return Tiles<N>(p).few_rows(alone);
+        case ProductAlgorithm::few_rows_of_transposed: {
+            const Operands<N> transposed = p.transposed();
+            return Tiles<N>(transposed).few_rows(alone);
+        }
+        case ProductAlgorithm::packed: break;
     }
     Tiles<N>(p).packed(alone);
 }
 
 template <class N>
-void multiply_all(const N* a, const N* b, N* c, const Product& p) {
-    const auto operands = [&](std::int64_t number) {
-        std::int64_t of_a = 0, of_b = 0, left = number;
-        for (auto axis = p.front.rbegin(); axis != p.front.rend(); ++axis) {
-            const bool last = axis + 1 == p.front.rend();
-            const std::int64_t rest = last ? 0 : left / axis->n, place = left - rest * axis->n;
-            of_a += place * axis->a_step;
-            of_b += place * axis->b_step;
-            left = rest;
-        }
-        const Matrix<const N> of_rows{a + of_a, p.a_transposed ? 1 : p.inner,
-                                      p.a_transposed ? p.rows : 1};
-        const Matrix<const N> of_columns{b + of_b, p.b_transposed ? 1 : p.columns,
-                                         p.b_transposed ? p.inner : 1};
-        return Operands<N>{p.rows, p.inner, p.columns, of_rows, of_columns,
-                           {c + number * p.rows * p.columns, p.columns, 1}};
+Choice explain_one(const Operands<N>& p) {
+    const auto [algorithm, reason] = choose_product(p);
+    const Operands<N> transposed = p.transposed();
+    const auto dots = [&](const Operands<N>& p) {
+        std::int64_t tasks = 0;
+        with_constant<kMostDots>(p.columns, [&](auto columns) { tasks = ByDots<N, columns>(p).tasks(); });
+        return Choice{kIsaName, "dot products", reason}.with_loop(tasks, p.bytes());
     };
+    const auto rows = [&](const Operands<N>& p) {
+        return Choice{kIsaName, "sum of rows", reason}.with_loop(ByRows<N>(p).tasks(), p.bytes());
+    };
+    const auto few_rows = [&](const Operands<N>& p) {
+        Choice choice{kIsaName, "register tiles", reason};
+        choice.with("b", p.b.column == 1 ? "read in place" : "packed a little at a time");
+        choice.with("register tile", {most_rows(2), kPanel<N>});
+        return choice.with_loop(Tiles<N>(p).panels(), p.bytes());
+    };
+    switch (algorithm) {
+        case ProductAlgorithm::one_dot: return {kIsaName, "one dot product", reason};
+        case ProductAlgorithm::dots: return dots(p);
+        case ProductAlgorithm::dots_of_transposed: return dots(transposed);
+        case ProductAlgorithm::rows: return rows(p);
+        case ProductAlgorithm::rows_of_transposed: return rows(transposed);
+        case ProductAlgorithm::few_rows: return few_rows(p);
+        case ProductAlgorithm::few_rows_of_transposed: return few_rows(transposed);
+        case ProductAlgorithm::packed: break;
+    }
+    const Tiles<N> tiles(p);
+    Choice choice{kIsaName, "packed register tiles (GEMM)", reason};
+    choice.with("register tile", {most_rows(2), kPanel<N>});
+    choice.with("block of rows x depth", {std::min(p.rows, kRows), std::min(p.inner, kDepth)});
+    return choice.with_loop(tiles.blocks() * tiles.parts_of_columns(tiles.panels()), p.bytes());
+}
+
+// -- batches --------------------------------------------------------------------------------------
+
+// The matrices of a product, by their number in the batch.
+template <class N>
+Operands<N> operands_of(const N* a, const N* b, N* c, const Product& p, std::int64_t number) {
+    std::int64_t of_a = 0, of_b = 0, left = number;
+    for (auto axis = p.front.rbegin(); axis != p.front.rend(); ++axis) {
+        const bool last = axis + 1 == p.front.rend();
+        const std::int64_t rest = last ? 0 : left / axis->n, place = left - rest * axis->n;
+        of_a += place * axis->a_step;
+        of_b += place * axis->b_step;
+        left = rest;
+    }
+    const Matrix<const N> of_rows{a + of_a, p.a_transposed ? 1 : p.inner, p.a_transposed ? p.rows : 1};
+    const Matrix<const N> of_columns{b + of_b, p.b_transposed ? 1 : p.columns,
+                                     p.b_transposed ? p.inner : 1};
+    return {p.rows, p.inner, p.columns, of_rows, of_columns,
+            {c + number * p.rows * p.columns, p.columns, 1}};
+}
+
+// Whether threads share the matrices of a batch: many small ones. Each of few large ones is divided.
+struct Batch {
     std::int64_t count = 1;
-    for (const auto& axis : p.front) count *= axis.n;
-    const std::int64_t each = operands(0).bytes();
-    // Many small matrices are shared among threads, each of few large ones is cut.
-    if (count == 1 || each > std::int64_t{1} << 22) {
-        for (std::int64_t i = 0; i < count; ++i) multiply_one(operands(i), false);
+    bool shared;
+
+    Batch(const Product& p, std::int64_t bytes_of_each) {
+        for (const auto& axis : p.front) count *= axis.n;
+        shared = count > 1 && bytes_of_each <= std::int64_t{1} << 22;
+    }
+};
+
+template <class N>
+void multiply_all(const N* a, const N* b, N* c, const Product& p) {
+    const std::int64_t each = operands_of(a, b, c, p, 0).bytes();
+    const Batch batch(p, each);
+    if (!batch.shared) {
+        for (std::int64_t i = 0; i < batch.count; ++i) multiply_one(operands_of(a, b, c, p, i), false);
         return;
     }
-    parallel_for(count, count * each, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) multiply_one(operands(i), true);
+    parallel_for(batch.count, batch.count * each, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) multiply_one(operands_of(a, b, c, p, i), true);
     });
 }
 
+template <class N>
+Choice explain_all(const Product& p) {
+    const Operands<N> operands = operands_of<N>(nullptr, nullptr, nullptr, p, 0);
+    const Batch batch(p, operands.bytes());
+    Choice choice = explain_one(operands);
+    if (batch.shared)
+        choice.with("matrices", batch.count).split =
+            split_loop(batch.count, batch.count * operands.bytes());
+    return choice;
+}
+
 }  // namespace
+
+namespace ISA {
+Choice explain_product(Type type, const Product& product) {
+    return type == Type::float64 ? explain_all<double>(product) : explain_all<float>(product);
+}
+}  // namespace ISA
 
 namespace ISA {
 const ProductKernels product_kernels{

@@ -1,4 +1,4 @@
-// Loops over vectors of numbers, half types included.
+// Vector loads, stores, shuffles and loops, half types included.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@
 
 namespace backblocks::ISA {
 
-// Of the innermost loops: compilers tend to call a function that is used twice, and then
-// keep in memory what should be in registers.
+// For the functions of innermost loops: compilers tend to call a function that is used twice, and then
+// spill registers around the call.
 #define BACKBLOCKS_INLINED __attribute__((always_inline))
 
 // An integer as wide as N, so that vectors of both have as many lanes.
@@ -32,34 +32,35 @@ using Lane = std::conditional_t<sizeof(N) == 8, std::int64_t,
                                 std::conditional_t<sizeof(N) == 2, std::int16_t, std::int32_t>>;
 
 template <class N>
-BACKBLOCKS_INLINED inline Vector<N> splat(N x) {
+BACKBLOCKS_INLINED inline Vector<N> broadcast(N x) {
     return x - Vector<N>{};
 }
 
-// Either a whole vector, or only its first numbers.
-struct Whole {};
-struct Part {
+// How many lanes of a vector an access is for: all, or in a tail loop the first ones.
+struct FullVector {};
+struct Tail {
     std::int64_t count;
 };
 
 template <class N>
-constexpr std::int64_t count_of(Whole) {
+constexpr std::int64_t count_of(FullVector) {
     return kLanes<N>;
 }
 template <class N>
-constexpr std::int64_t count_of(Part part) {
-    return part.count;
+constexpr std::int64_t count_of(Tail tail) {
+    return tail.count;
 }
 
-// Copies less than a vector: a call of memcpy takes longer than all else that is done with it.
-BACKBLOCKS_INLINED inline void copy_some(const void* from, void* to, std::size_t bytes) {
-    const auto ends = [=](auto piece) {
-        constexpr std::size_t size = sizeof piece;
+// Copies less than a vector, by two overlapping accesses: a call of memcpy takes longer than all else
+// that is done with the numbers.
+BACKBLOCKS_INLINED inline void copy_tail(const void* from, void* to, std::size_t bytes) {
+    const auto ends = [=](auto chunk) {
+        constexpr std::size_t size = sizeof chunk;
         const auto* begin = static_cast<const char*>(from);
-        auto last = piece;
-        std::memcpy(&piece, begin, size);
+        auto last = chunk;
+        std::memcpy(&chunk, begin, size);
         std::memcpy(&last, begin + bytes - size, size);
-        std::memcpy(to, &piece, size);
+        std::memcpy(to, &chunk, size);
         std::memcpy(static_cast<char*>(to) + bytes - size, &last, size);
     };
     if (bytes >= 32) ends(std::array<std::uint64_t, 4>{});
@@ -72,24 +73,24 @@ BACKBLOCKS_INLINED inline void copy_some(const void* from, void* to, std::size_t
 
 template <class N>
     requires std::is_arithmetic_v<N>
-BACKBLOCKS_INLINED inline Vector<N> load(const N* from, Whole = {}) {
+BACKBLOCKS_INLINED inline Vector<N> load(const N* from, FullVector = {}) {
     Vector<N> v;
     std::memcpy(&v, from, sizeof v);
     return v;
 }
 
 template <class N>
-BACKBLOCKS_INLINED inline void store(const Vector<std::type_identity_t<N>>& v, N* to, Whole = {}) {
+BACKBLOCKS_INLINED inline void store(const Vector<std::type_identity_t<N>>& v, N* to, FullVector = {}) {
     std::memcpy(to, &v, sizeof v);
 }
 
 template <class N>
-BACKBLOCKS_INLINED inline void store(const Vector<std::type_identity_t<N>>& v, N* to, Part part) {
-    copy_some(&v, to, static_cast<std::size_t>(part.count) * sizeof(N));
+BACKBLOCKS_INLINED inline void store(const Vector<std::type_identity_t<N>>& v, N* to, Tail tail) {
+    copy_tail(&v, to, static_cast<std::size_t>(tail.count) * sizeof(N));
 }
 
-// Halves are widened on the way.
-BACKBLOCKS_INLINED inline Vector<float> load(const BFloat16* from, Whole = {}) {
+// Loads of halves widen them.
+BACKBLOCKS_INLINED inline Vector<float> load(const BFloat16* from, FullVector = {}) {
 #if defined(__AVX512F__)
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
     return (Vector<float>)((Vector<std::uint32_t>)_mm512_maskz_cvtepu16_epi32(0xffff, bits) << 16);
@@ -103,7 +104,7 @@ BACKBLOCKS_INLINED inline Vector<float> load(const BFloat16* from, Whole = {}) {
 #endif
 }
 
-BACKBLOCKS_INLINED inline Vector<float> load(const Float16* from, Whole = {}) {
+BACKBLOCKS_INLINED inline Vector<float> load(const Float16* from, FullVector = {}) {
 #if defined(__AVX512F__)
     // With a mask, of all lanes: without, GCC 12 warns of what it leaves out.
     return (Vector<float>)_mm512_maskz_cvtph_ps(
@@ -118,45 +119,45 @@ BACKBLOCKS_INLINED inline Vector<float> load(const Float16* from, Whole = {}) {
 }
 
 template <class T>
-BACKBLOCKS_INLINED inline auto load(const T* from, Part part) {
+BACKBLOCKS_INLINED inline auto load(const T* from, Tail tail) {
     T some[kLanes<Wide<T>>] = {};
-    copy_some(from, some, static_cast<std::size_t>(part.count) * sizeof(T));
+    copy_tail(from, some, static_cast<std::size_t>(tail.count) * sizeof(T));
     return load(some);
 }
 
-// Without memory between: a vector that was stored in two pieces cannot be loaded at once.
+// Masked loads: a vector that was stored in two parts cannot be loaded at once without a stall.
 #if defined(__AVX512F__)
-BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Part part) {
-    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << part.count) - 1), from);
+BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Tail tail) {
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << tail.count) - 1), from);
 }
-BACKBLOCKS_INLINED inline Vector<double> load(const double* from, Part part) {
-    return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1 << part.count) - 1), from);
+BACKBLOCKS_INLINED inline Vector<double> load(const double* from, Tail tail) {
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1 << tail.count) - 1), from);
 }
 #elif defined(__AVX2__)
-BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Part part) {
+BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Tail tail) {
     const Vector<std::int32_t> lanes{0, 1, 2, 3, 4, 5, 6, 7};
-    return _mm256_maskload_ps(from, (__m256i)(lanes < static_cast<std::int32_t>(part.count)));
+    return _mm256_maskload_ps(from, (__m256i)(lanes < static_cast<std::int32_t>(tail.count)));
 }
-BACKBLOCKS_INLINED inline Vector<double> load(const double* from, Part part) {
+BACKBLOCKS_INLINED inline Vector<double> load(const double* from, Tail tail) {
     const Vector<std::int64_t> lanes{0, 1, 2, 3};
-    return _mm256_maskload_pd(from, (__m256i)(lanes < part.count));
+    return _mm256_maskload_pd(from, (__m256i)(lanes < tail.count));
 }
 
-// The first 1 to 7 halves of a vector, widened.
+// A tail of 1 to 7 halves, widened.
 template <class T>
     requires std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>
-BACKBLOCKS_INLINED inline Vector<float> load(const T* from, Part part) {
-    const auto bits = [=](auto piece, std::int64_t first) BACKBLOCKS_INLINED {
-        std::memcpy(&piece, from + first, sizeof piece);
-        return static_cast<std::uint64_t>(piece);
+BACKBLOCKS_INLINED inline Vector<float> load(const T* from, Tail tail) {
+    const auto bits = [=](auto chunk, std::int64_t first) BACKBLOCKS_INLINED {
+        std::memcpy(&chunk, from + first, sizeof chunk);
+        return static_cast<std::uint64_t>(chunk);
     };
-    const std::int64_t count = part.count;
+    const std::int64_t count = tail.count;
     std::uint64_t low = 0, high = 0;
     if (count > 4) {
         low = bits(std::uint64_t{}, 0);
         high = bits(std::uint64_t{}, count - 4) >> (16 * (8 - count));
     } else if (count > 1) {
-        // Of two or three halves some are in both pieces.
+        // Of two or three halves some are in both chunks.
         const int shift = static_cast<int>(16 * (count - 2));
         low = bits(std::uint32_t{}, 0) | bits(std::uint32_t{}, count - 2) << shift;
     } else {
@@ -168,9 +169,9 @@ BACKBLOCKS_INLINED inline Vector<float> load(const T* from, Part part) {
 }
 #endif
 
-// Every s-th number, beginning with the first. Reads nothing after the last.
+// A strided load: every s-th number, beginning with the first. Reads nothing after the last.
 template <class T, std::size_t... lane>
-BACKBLOCKS_INLINED inline Vector<Wide<T>> load_every(const T* from, std::int64_t s,
+BACKBLOCKS_INLINED inline Vector<Wide<T>> load_strided(const T* from, std::int64_t s,
                                                       std::index_sequence<lane...>) {
     constexpr std::size_t lanes = sizeof...(lane);
     if (s == 2)
@@ -180,47 +181,47 @@ BACKBLOCKS_INLINED inline Vector<Wide<T>> load_every(const T* from, std::int64_t
 }
 
 template <class T>
-BACKBLOCKS_INLINED inline Vector<Wide<T>> load_every(const T* from, std::int64_t s) {
-    return load_every(from, s, std::make_index_sequence<kLanes<Wide<T>>>{});
+BACKBLOCKS_INLINED inline Vector<Wide<T>> load_strided(const T* from, std::int64_t s) {
+    return load_strided(from, s, std::make_index_sequence<kLanes<Wide<T>>>{});
 }
 
-// Bytes of a vector within which the processor moves numbers with one instruction: a piece.
-constexpr std::size_t kPiece = 16;
+// Bytes of a vector within which one instruction shuffles: a group of lanes.
+constexpr std::size_t kShuffleGroup = 16;
 
-// Every second number of two vectors, from the given one of each on. Those of a piece of a come first,
-// then those of the same piece of b: they are parted. Of floats and doubles that is one instruction.
+// Every second number of two vectors, from the given one of each on, deinterleaved: those of a group of a
+// come first, then those of the same group of b. Of floats and doubles that is one instruction.
 template <int in_a, int in_b, class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline V every_second(const V& a, const V& b, std::index_sequence<lane...>) {
-    constexpr std::size_t lanes = sizeof...(lane), piece = kPiece / sizeof a[0], half = piece / 2;
+BACKBLOCKS_INLINED inline V deinterleave(const V& a, const V& b, std::index_sequence<lane...>) {
+    constexpr std::size_t lanes = sizeof...(lane), group = kShuffleGroup / sizeof a[0], half = group / 2;
     return __builtin_shufflevector(
         a, b,
-        (lane / piece * piece + lane % half * 2 + (lane % piece < half ? in_a : lanes + in_b))...);
+        (lane / group * group + lane % half * 2 + (lane % group < half ? in_a : lanes + in_b))...);
 }
 
-// Parts numbers that stand side by side.
+// From the order of memory to that of deinterleaved lanes.
 template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline V parted(const V& v, std::index_sequence<lane...>) {
-    constexpr std::size_t half = kPiece / 2 / sizeof v[0], pieces = sizeof v / kPiece;
+BACKBLOCKS_INLINED inline V deinterleaved(const V& v, std::index_sequence<lane...>) {
+    constexpr std::size_t half = kShuffleGroup / 2 / sizeof v[0], groups = sizeof v / kShuffleGroup;
     return __builtin_shufflevector(
-        v, v, ((lane / half % 2 * pieces + lane / half / 2) * half + lane % half)...);
+        v, v, ((lane / half % 2 * groups + lane / half / 2) * half + lane % half)...);
 }
 
-// Puts parted numbers side by side.
+// From the order of deinterleaved lanes to that of memory.
 template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline V side_by_side(const V& v, std::index_sequence<lane...>) {
-    constexpr std::size_t half = kPiece / 2 / sizeof v[0], pieces = sizeof v / kPiece;
+BACKBLOCKS_INLINED inline V reinterleaved(const V& v, std::index_sequence<lane...>) {
+    constexpr std::size_t half = kShuffleGroup / 2 / sizeof v[0], groups = sizeof v / kShuffleGroup;
     return __builtin_shufflevector(
-        v, v, ((lane / half % pieces * 2 + lane / half / pieces) * half + lane % half)...);
+        v, v, ((lane / half % groups * 2 + lane / half / groups) * half + lane % half)...);
 }
 
-// The two vectors of which a has the first numbers of pairs and b the second, both parted.
+// Interleaves a, the first numbers of pairs, and b, the second ones, both deinterleaved.
 template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline void join_pairs(V& a, V& b, std::index_sequence<lane...>) {
-    constexpr std::size_t lanes = sizeof...(lane), piece = kPiece / sizeof a[0], half = piece / 2;
+BACKBLOCKS_INLINED inline void interleave_groups(V& a, V& b, std::index_sequence<lane...>) {
+    constexpr std::size_t lanes = sizeof...(lane), group = kShuffleGroup / sizeof a[0], half = group / 2;
     const V lower = __builtin_shufflevector(
-        a, b, (lane / piece * piece + lane % piece / 2 + lane % 2 * lanes)...);
+        a, b, (lane / group * group + lane % group / 2 + lane % 2 * lanes)...);
     b = __builtin_shufflevector(
-        a, b, (lane / piece * piece + lane % piece / 2 + lane % 2 * lanes + half)...);
+        a, b, (lane / group * group + lane % group / 2 + lane % 2 * lanes + half)...);
     a = lower;
 }
 
@@ -234,7 +235,7 @@ BACKBLOCKS_INLINED inline Vector<std::uint32_t> rounded_bits(const Vector<float>
 
 // Stores numbers rounded to T.
 template <class T>
-BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Whole = {}) {
+BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, FullVector = {}) {
     if constexpr (std::is_same_v<T, Wide<T>>) {
         store(v, to);
 #if defined(__AVX512F__)
@@ -265,14 +266,14 @@ BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Wh
 }
 
 template <class T>
-BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Part part) {
+BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Tail tail) {
     T all[kLanes<Wide<T>>];
     store_rounded(v, all);
-    copy_some(all, to, static_cast<std::size_t>(part.count) * sizeof(T));
+    copy_tail(all, to, static_cast<std::size_t>(tail.count) * sizeof(T));
 }
 
-// Numbers with the signs of others. Of zeros none has one.
-BACKBLOCKS_INLINED inline Vector<std::int16_t> signed_as(const Vector<std::int16_t>& sizes,
+// Numbers with the signs of others; zeros stay without one.
+BACKBLOCKS_INLINED inline Vector<std::int16_t> copy_sign(const Vector<std::int16_t>& sizes,
                                                          const Vector<std::int16_t>& signs) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
     return (Vector<std::int16_t>)_mm256_sign_epi16((__m256i)sizes, (__m256i)signs);
@@ -282,9 +283,9 @@ BACKBLOCKS_INLINED inline Vector<std::int16_t> signed_as(const Vector<std::int16
 #endif
 }
 
-// Sums of vectors of T that are given as they stand in memory, and rounded when all are added.
+// Sums of vectors of T that are given as raw bits, and rounded when all are added.
 template <class T>
-struct BitSums {
+struct RawSums {
     Vector<T> sum{};
 
     BACKBLOCKS_INLINED void add(const Vector<Lane<T>>& bits) { sum += (Vector<T>)bits; }
@@ -293,7 +294,7 @@ struct BitSums {
 
 // The halves in even places and those in odd ones.
 template <>
-struct BitSums<BFloat16> {
+struct RawSums<BFloat16> {
     using Pairs = Vector<std::uint32_t>;
     Vector<float> even{}, odd{};
 
@@ -309,7 +310,7 @@ struct BitSums<BFloat16> {
 
 // The first halves and the last.
 template <>
-struct BitSums<Float16> {
+struct RawSums<Float16> {
     static constexpr int count = kLanes<float>;
     Vector<float> first{}, last{};
 
@@ -340,8 +341,8 @@ struct BitSums<Float16> {
 #endif
 };
 
-// A number that is in a register from here on. Compilers would rather read it again for each use, or
-// join what makes it with what is done with it.
+// Keeps a number in a register from here on. Compilers would rather load it again for each use, or merge
+// the instruction that makes it with those that use it.
 template <class V>
 BACKBLOCKS_INLINED inline V in_register(V x) {
 #ifdef __SSE2__
@@ -350,8 +351,8 @@ BACKBLOCKS_INLINED inline V in_register(V x) {
     return x;
 }
 
-// Some vectors of numbers that stand side by side, for what is done with each number by itself: which
-// lane it has is the same in every such load, but of halves not their order, which would take longer.
+// Loads contiguous vectors for elementwise work, where the order of lanes does not matter as long as it
+// is the same in every such load: halves are widened faster out of order.
 template <int vectors, class T>
 BACKBLOCKS_INLINED inline void load_unordered(const T* from, Vector<Wide<T>> (&to)[vectors]) {
     constexpr int lanes = kLanes<Wide<T>>;
@@ -369,7 +370,7 @@ BACKBLOCKS_INLINED inline void load_unordered(const T* from, Vector<Wide<T>> (&t
         for (int v = 0; v < vectors; ++v) to[v] = in_register(load(from + v * lanes));
 }
 
-// Stores numbers of such lanes, rounded to T.
+// Stores vectors in that order of lanes, rounded to T.
 template <int vectors, class T>
 BACKBLOCKS_INLINED inline void store_unordered(const Vector<Wide<T>> (&from)[vectors], T* to) {
     constexpr int lanes = kLanes<Wide<T>>;
@@ -385,21 +386,21 @@ BACKBLOCKS_INLINED inline void store_unordered(const Vector<Wide<T>> (&from)[vec
         for (int v = 0; v < vectors; ++v) store_rounded(from[v], to + v * lanes);
 }
 
-// Whether a vector of T is as much as a machine can store around the cache.
+// Whether a vector of T is large enough for a streaming store.
 template <class T>
-constexpr bool kStreams = kCanStream && kLanes<Wide<T>> * sizeof(T) >= 16;
+constexpr bool kStreamable = kCanStream && kLanes<Wide<T>> * sizeof(T) >= 16;
 
-// The same, or past the cache.
+// Stores numbers rounded to T, with a streaming store if that is asked for and the vector is full.
 template <class T, class Lanes>
-BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Lanes lanes,
-                                             Past past) {
-    if constexpr (kStreams<T> && std::is_same_v<Lanes, Whole>)
-        if (past != Past::no) {
+BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Lanes full_or_tail,
+                                             Streaming streaming) {
+    if constexpr (kStreamable<T> && std::is_same_v<Lanes, FullVector>)
+        if (streaming != Streaming::off) {
             T all[kLanes<Wide<T>>];
             store_rounded(v, all);
-            return stream_bytes<sizeof all>(all, to, past);
+            return stream_bytes<sizeof all>(all, to, streaming);
         }
-    store_rounded(v, to, lanes);
+    store_rounded(v, to, full_or_tail);
 }
 
 template <class V>
@@ -418,12 +419,12 @@ BACKBLOCKS_INLINED inline bool any_nan(const V& v) {
 #endif
 }
 
-// Copies a line, around the cache if `past`.
+// Copies a row, with streaming stores if `streamed`.
 template <class T>
-BACKBLOCKS_INLINED inline void copy_line(const T* from, std::int64_t count, T* to, bool past) {
+BACKBLOCKS_INLINED inline void copy_row(const T* from, std::int64_t count, T* to, bool streamed) {
     std::int64_t i = 0;
     constexpr std::int64_t block = kCacheLine / sizeof(T);
-    if (kCanStream && past) {
+    if (kCanStream && streamed) {
         const auto beyond = reinterpret_cast<std::uintptr_t>(to) % kCacheLine;
         if (beyond) {
             i = std::min<std::int64_t>((kCacheLine - beyond) / sizeof(T), count);
@@ -431,23 +432,23 @@ BACKBLOCKS_INLINED inline void copy_line(const T* from, std::int64_t count, T* t
         }
         for (; i + block <= count; i += block) stream_line(from + i, to + i);
     }
-    // Many lines are short: a call for nothing would take as long as they do.
+    // Many rows are short: a call for nothing would take as long as they do.
     if (i < count) std::memcpy(to + i, from + i, static_cast<std::size_t>(count - i) * sizeof(T));
 }
 
-// The numbers of two vectors in turn.
+// Interleaves the numbers of two vectors.
 template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline void in_turn(V& a, V& b, std::index_sequence<lane...>) {
+BACKBLOCKS_INLINED inline void interleave(V& a, V& b, std::index_sequence<lane...>) {
     constexpr std::size_t lanes = sizeof...(lane), half = lanes / 2;
     const V lower = __builtin_shufflevector(a, b, (lane % 2 * lanes + lane / 2)...);
     b = __builtin_shufflevector(a, b, (lane % 2 * lanes + lane / 2 + half)...);
     a = lower;
 }
 
-// What a loop keeps of each of the vectors it takes at once, so that they need not wait for each
-// other. No array: of that, compilers store every change.
+// The state of an unrolled loop: one for each of the vectors it takes at once, so that they need not wait
+// for each other. No array: of that, compilers store every change.
 template <class S, int count>
-struct Few {
+struct Unrolled {
     S a{}, b{}, c{}, d{}, e{}, g{}, h{}, i{};
     static constexpr int size = count;
 
@@ -476,36 +477,56 @@ struct Few {
 template <int count>
 struct Vectors {
     template <class S>
-    using Of = Few<S, count>;
+    using Of = Unrolled<S, count>;
 };
 
-// Calls f(i, lanes, vectors) so that the numbers i .. i + lanes * vectors - 1 are together
-// 0 .. count - 1. Some may be visited twice: f must not change what it reads.
+// A vector loop with a tail, unrolled up to `most` times: calls f(i, full_or_tail, vectors) so that the
+// numbers i .. i + lanes * vectors - 1 are together 0 .. count - 1. The last vectors may overlap those
+// before, so f must not change what it reads.
 template <class N, int most, class F>
 BACKBLOCKS_INLINED inline void each_vectors(std::int64_t count, F f) {
     constexpr std::int64_t step = most * kLanes<N>;
     if (count < step) {
         if constexpr (most > 1) each_vectors<N, most / 2>(count, f);
-        else if (count > 0) f(std::int64_t{0}, Part{count}, Vectors<1>{});
+        else if (count > 0) f(std::int64_t{0}, Tail{count}, Vectors<1>{});
         return;
     }
     std::int64_t i = 0;
-    for (; i + step <= count; i += step) f(i, Whole{}, Vectors<most>{});
+    for (; i + step <= count; i += step) f(i, FullVector{}, Vectors<most>{});
     // As few vectors as hold the rest: many rows are shorter than two steps.
     if constexpr (most > 1)
         if (count - i <= step / 2) {
-            if (i < count) f(count - step / 2, Whole{}, Vectors<most / 2>{});
+            if (i < count) f(count - step / 2, FullVector{}, Vectors<most / 2>{});
             return;
         }
-    if (i < count) f(count - step, Whole{}, Vectors<most>{});
+    if (i < count) f(count - step, FullVector{}, Vectors<most>{});
 }
 
-// Calls f(i, lanes) so that the numbers i .. i + lanes - 1 are together 0 .. count - 1. Some may be
-// visited twice: f must not change what it reads.
+// The same without unrolling: calls f(i, full_or_tail).
 template <class N, class F>
 BACKBLOCKS_INLINED inline void each_vector(std::int64_t count, F f) {
-    each_vectors<N, 1>(count, [&](std::int64_t i, auto lanes, auto) BACKBLOCKS_INLINED {
-        f(i, lanes);
+    each_vectors<N, 1>(count, [&](std::int64_t i, auto full_or_tail, auto) BACKBLOCKS_INLINED {
+        f(i, full_or_tail);
+    });
+}
+
+// Rounds a row of numbers and stores it, with streaming stores if the cache cannot hold `all` numbers
+// that the kernel reads and writes.
+template <class T>
+void store_row(const Wide<T>* row, std::int64_t count, T* to, std::int64_t all) {
+    std::int64_t i = 0;
+    constexpr std::int64_t block = kCacheLine / sizeof(T), lanes = kLanes<Wide<T>>;
+    if (kStreamable<T> && outgrows_cache<T>(all)) {
+        while (i < count && reinterpret_cast<std::uintptr_t>(to + i) % kCacheLine) {
+            to[i] = narrow<T>(row[i]);
+            ++i;
+        }
+        for (; i + block <= count; i += block)
+            for (std::int64_t j = 0; j < block; j += lanes)
+                store_rounded(load(row + i + j), to + i + j, FullVector{}, Streaming::vectors);
+    }
+    each_vector<Wide<T>>(count - i, [=](std::int64_t j, auto full_or_tail) {
+        store_rounded(load(row + i + j, full_or_tail), to + i + j, full_or_tail);
     });
 }
 

@@ -1,4 +1,5 @@
-// Stores that go around the cache: the processor need not read what will be overwritten whole.
+// Streaming (non-temporal) stores, which bypass the cache: the processor need not read lines that will be
+// overwritten whole.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@
 
 namespace backblocks::ISA {
 
-// Whether the cache cannot hold so many numbers: all that a kernel reads and writes. Else its result
-// is best left there, where the next kernel finds it.
+// Whether the cache cannot hold so many numbers: all that a kernel reads and writes. A smaller result is
+// best left there, where the next kernel finds it.
 template <class T>
 bool outgrows_cache(std::int64_t numbers) {
     return static_cast<std::size_t>(numbers) * sizeof(T) > cache_bytes;
@@ -23,32 +24,32 @@ bool outgrows_cache(std::int64_t numbers) {
 
 constexpr std::size_t kCacheLine = 64;
 
-// Whether results are stored past the cache, and how: in vectors if they begin a cache line, else in
-// pieces, which can begin where arrays of NumPy do.
-enum class Past { no, in_vectors, in_pieces };
-constexpr std::size_t kStreamed = 16;  // bytes of a piece
+// Whether results are stored with streaming stores, and of which size: full vectors if they begin a cache
+// line, else chunks, which are aligned wherever arrays of NumPy begin.
+enum class Streaming { off, vectors, chunks };
+constexpr std::size_t kStreamChunk = 16;  // bytes
 
-// How results that begin here can be stored past the cache.
-inline Past past_from(const void* to) {
+// The streaming stores that results which begin here can have.
+inline Streaming streaming_to(const void* to) {
     const auto address = reinterpret_cast<std::uintptr_t>(to);
-    return address % kCacheLine == 0 ? Past::in_vectors
-           : address % kStreamed == 0 ? Past::in_pieces
-                                      : Past::no;
+    return address % kCacheLine == 0 ? Streaming::vectors
+           : address % kStreamChunk == 0 ? Streaming::chunks
+                                      : Streaming::off;
 }
 
-// Stores so many bytes, all of a cache line sooner or later. The compiler keeps what it knows to be in
-// registers there.
+// Stores so many bytes in chunks; a cache line must be written whole sooner or later. A source that is in
+// registers stays there.
 template <std::size_t bytes>
-inline void stream_pieces(const void* from, void* to) {
+inline void stream_chunks(const void* from, void* to) {
 #ifdef __SSE2__
-    static_assert(bytes % kStreamed == 0);
-    for (std::size_t i = 0; i < bytes / kStreamed; ++i)
+    static_assert(bytes % kStreamChunk == 0);
+    for (std::size_t i = 0; i < bytes / kStreamChunk; ++i)
         _mm_stream_si128(static_cast<__m128i*>(to) + i,
                          _mm_loadu_si128(static_cast<const __m128i*>(from) + i));
 #endif
 }
 
-// The same at a multiple of as many bytes.
+// The same at an address that is a multiple of as many bytes: in full vectors.
 template <std::size_t bytes>
 inline void stream_bytes(const void* from, void* to) {
 #ifdef __AVX512F__
@@ -67,27 +68,26 @@ inline void stream_bytes(const void* from, void* to) {
         return;
     }
 #endif
-    stream_pieces<bytes>(from, to);
+    stream_chunks<bytes>(from, to);
 }
 
-// The same, as is asked for.
 template <std::size_t bytes>
-inline void stream_bytes(const void* from, void* to, Past past) {
-    if (past == Past::in_vectors) stream_bytes<bytes>(from, to);
-    else stream_pieces<bytes>(from, to);
+inline void stream_bytes(const void* from, void* to, Streaming streaming) {
+    if (streaming == Streaming::vectors) stream_bytes<bytes>(from, to);
+    else stream_chunks<bytes>(from, to);
 }
 
 inline void stream_line(const void* from, void* to) { stream_bytes<kCacheLine>(from, to); }
 
 #ifdef __SSE2__
 
-// Lets other threads see what was streamed; to be called before they are told that it is there.
-inline void end_streams() { _mm_sfence(); }
+// Orders streaming stores before later stores; to be called before other threads are told of the results.
+inline void stream_fence() { _mm_sfence(); }
 constexpr bool kCanStream = true;
 
 #else
 
-inline void end_streams() {}
+inline void stream_fence() {}
 constexpr bool kCanStream = false;
 
 #endif

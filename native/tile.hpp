@@ -1,5 +1,5 @@
-// The innermost loops of all products of matrices: a small tile of the result stays in registers
-// while everything that adds to it passes by.
+// The register tile, the micro-kernel of all products of matrices: a small tile of the result stays in registers
+// while all products are added to it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ template <class N>
 constexpr int kPanel = 2 * kLanes<N>;
 
 // Rows of the largest tile of that many vectors. With two vectors there are 12 sums, two vectors of
-// b and one number of a in 16 registers; with one, 8 sums hide the time that a multiply-add takes.
-// Where there are 32 registers, addresses of more than 8 rows would not fit in those for addresses.
+// b and one number of a in 16 registers; with one, 8 sums hide the latency of a multiply-add.
+// Where there are 32 vector registers, addresses of more than 8 rows would not fit in the general registers.
 constexpr int most_rows(int vectors) { return vectors == 2 && kVectorBytes < 64 ? 6 : 8; }
 
 #define BACKBLOCKS_INLINE inline __attribute__((always_inline))
@@ -60,7 +60,7 @@ struct Tile {
                 store_vector(c + places[i] + v * kLanes<N>, sum[i][v]);
     }
 
-    // The same past the cache. Places must be multiples of a cache line.
+    // The same with streaming stores. Places must be multiples of a cache line.
     BACKBLOCKS_INLINE void stream(N* c, const std::int64_t* places) const {
 #pragma GCC unroll 8
         for (int i = 0; i < rows; ++i) stream_bytes<sizeof sum[i]>(sum[i], c + places[i]);
@@ -86,9 +86,9 @@ struct Tile {
         });
     }
 
-    // The same for rows that are side by side:
+    // The same for a whose rows are contiguous:
     // sum[i, j] += sum over k < depth: a[k * a_step + i] * b[k * b_step + j]
-    BACKBLOCKS_INLINE void add_side_by_side(std::int64_t depth, const N* a, std::int64_t a_step,
+    BACKBLOCKS_INLINE void add_contiguous(std::int64_t depth, const N* a, std::int64_t a_step,
                                             const N* b, std::int64_t b_step) {
         repeat(depth, [&]() __attribute__((always_inline)) {
             add_products(b, [&](int i) { return a[i]; });
@@ -98,7 +98,7 @@ struct Tile {
     }
 
    private:
-    // Four at a time: the processor foretells the end of a short loop more often.
+    // Four at a time: the end of a short loop is predicted more often.
     template <class F>
     BACKBLOCKS_INLINE static void repeat(std::int64_t times, F f) {
         for (; times >= 4; times -= 4) {

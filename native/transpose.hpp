@@ -1,6 +1,5 @@
-// Turns rows into columns, a square of vectors at a time: where numbers must be read or written one
-// by one, that takes longer than multiplying them. In the namespace of the instruction set, see
-// tile.hpp.
+// Transposition, a square of vectors at a time: to read or write numbers one by one takes longer than to
+// multiply them.
 #pragma once
 
 #include <algorithm>
@@ -12,28 +11,27 @@
 
 namespace backblocks::ISA {
 
-// The numbers of two vectors in turn, of the lower halves or of the upper ones of each group of lanes.
+// Interleaves two vectors: the lower halves, or the upper ones, of each group of lanes.
 template <bool upper, std::size_t width, class V, std::size_t... lane>
-BACKBLOCKS_INLINE V in_turn(const V& a, const V& b, std::index_sequence<lane...>) {
+BACKBLOCKS_INLINE V interleave_halves(const V& a, const V& b, std::index_sequence<lane...>) {
     constexpr std::size_t lanes = sizeof...(lane);
     return __builtin_shufflevector(a, b,
                                    (lane % 2 * lanes + lane / width * width + lane % width / 2 +
                                     (upper ? width / 2 : 0))...);
 }
 
-// Makes the i-th numbers of all rows of a square the i-th row. Cutting the pack of rows in halves
-// and shuffling these together, as one does with cards, turns it once it was done for every bit of
-// a row's number. Squares narrower than a vector lie side by side in it.
+// Transposes a square in registers. A perfect shuffle of its rows, once for every bit of a row's number, is
+// the transpose. Squares narrower than a vector are side by side in it.
 template <class V, std::size_t width>
-BACKBLOCKS_INLINE void turn(V (&square)[width]) {
+BACKBLOCKS_INLINE void transpose_square(V (&square)[width]) {
     constexpr auto all = std::make_index_sequence<sizeof(V) / sizeof(square[0][0])>{};
 #pragma GCC unroll 4
     for (std::size_t cut = 1; cut < width; cut *= 2) {
         V next[width];
 #pragma GCC unroll 8
         for (std::size_t l = 0; l < width / 2; ++l) {
-            next[2 * l] = in_turn<false, width>(square[l], square[l + width / 2], all);
-            next[2 * l + 1] = in_turn<true, width>(square[l], square[l + width / 2], all);
+            next[2 * l] = interleave_halves<false, width>(square[l], square[l + width / 2], all);
+            next[2 * l + 1] = interleave_halves<true, width>(square[l], square[l + width / 2], all);
         }
         std::copy(next, next + width, square);
     }
@@ -56,13 +54,13 @@ void transpose(std::int64_t rows, std::int64_t columns, From from, To to) {
             Vector<N> square[lanes];
 #pragma GCC unroll 16
             for (int l = 0; l < lanes; ++l) square[l] = load_vector(from(i + l) + j);
-            turn(square);
+            transpose_square(square);
 #pragma GCC unroll 16
             for (int l = 0; l < lanes; ++l) store_vector(to(j + l) + i, square[l]);
         }
 }
 
-// A vector of as many numbers as `lanes` says.
+// A vector of `lanes` numbers.
 template <class N, int lanes>
 struct VectorOfLanes {
     typedef N type __attribute__((vector_size(lanes * sizeof(N))));
@@ -83,11 +81,11 @@ BACKBLOCKS_INLINE typename VectorOfLanes<N, lanes>::type load_rows(const N* from
     }
 }
 
-// What transpose_lines does, of as many rows as can be turned in vectors of `lanes` and narrower ones;
+// transpose_lines for as many rows as can be transposed in vectors of `lanes` and narrower ones;
 // returns how many. It reads `width` numbers of each, which may be more than there are columns, but no
 // more than `readable` numbers in all.
 template <class N, int lanes, int width>
-std::int64_t turn_lines(std::int64_t rows, std::int64_t columns, const N* from, std::int64_t row,
+std::int64_t transpose_rows(std::int64_t rows, std::int64_t columns, const N* from, std::int64_t row,
                         std::int64_t readable, N* to, std::int64_t step) {
     std::int64_t i = 0;
     for (; i + lanes <= rows && (i + lanes - 1) * row + width <= readable; i += lanes) {
@@ -95,7 +93,7 @@ std::int64_t turn_lines(std::int64_t rows, std::int64_t columns, const N* from, 
 #pragma GCC unroll 16
         for (int l = 0; l < width; ++l)
             square[l] = load_rows<N, lanes, width>(from + (i + l) * row, width * row);
-        turn(square);
+        transpose_square(square);
 #pragma GCC unroll 16
         for (int l = 0; l < width; ++l)
             if (l < columns)
@@ -103,29 +101,29 @@ std::int64_t turn_lines(std::int64_t rows, std::int64_t columns, const N* from, 
                     square[l];
     }
     if constexpr (lanes > width)
-        i += turn_lines<N, lanes / 2, width>(rows - i, columns, from + i * row, row,
+        i += transpose_rows<N, lanes / 2, width>(rows - i, columns, from + i * row, row,
                                              readable - i * row, to + i, step);
     return i;
 }
 
 // The same by the narrowest squares that hold the columns.
 template <class N, int width = 2>
-std::int64_t turn_few(std::int64_t rows, std::int64_t columns, const N* from, std::int64_t row,
+std::int64_t transpose_narrow(std::int64_t rows, std::int64_t columns, const N* from, std::int64_t row,
                       std::int64_t readable, N* to, std::int64_t step) {
     if constexpr (width < kLanes<N>)
         if (columns > width)
-            return turn_few<N, 2 * width>(rows, columns, from, row, readable, to, step);
-    return turn_lines<N, kLanes<N>, width>(rows, columns, from, row, readable, to, step);
+            return transpose_narrow<N, 2 * width>(rows, columns, from, row, readable, to, step);
+    return transpose_rows<N, kLanes<N>, width>(rows, columns, from, row, readable, to, step);
 }
 
-// to[j * step + i] = from[i * row + j] for i < rows and j < columns. The numbers of a row lie side by
-// side; it may be shorter than a vector, and there may be fewer.
+// to[j * step + i] = from[i * row + j] for i < rows and j < columns. The numbers of a row are
+// contiguous; rows may be shorter than a vector, and there may be fewer of them.
 template <class N>
 void transpose_lines(std::int64_t rows, std::int64_t columns, const N* from, std::int64_t row, N* to,
                      std::int64_t step) {
     const std::int64_t end = (rows - 1) * row + columns;
     std::int64_t widest = kLanes<N>;
-    // Those that fill vectors first, then the others in narrower ones.
+    // Rows that fill vectors first, then the others in narrower ones.
     for (std::int64_t from_row = 0, count; from_row < rows; from_row += count) {
         count = rows - from_row;
         if (count > kLanes<N>) count -= count % kLanes<N>;
@@ -133,11 +131,11 @@ void transpose_lines(std::int64_t rows, std::int64_t columns, const N* from, std
         for (std::int64_t first = 0; first < columns; first += widest) {
             const std::int64_t some = std::min(columns - first, widest);
             const N* const lines = from + from_row * row + first;
-            N* const turned = to + first * step + from_row;
+            N* const transposed = to + first * step + from_row;
             const std::int64_t readable = end - from_row * row - first;
-            for (std::int64_t i = turn_few(count, some, lines, row, readable, turned, step); i < count;
+            for (std::int64_t i = transpose_narrow(count, some, lines, row, readable, transposed, step); i < count;
                  ++i)
-                for (std::int64_t j = 0; j < some; ++j) turned[j * step + i] = lines[i * row + j];
+                for (std::int64_t j = 0; j < some; ++j) transposed[j * step + i] = lines[i * row + j];
         }
     }
 }

@@ -16,7 +16,7 @@ constexpr int kVectorBytes = 16;
 template <class N>
 struct VectorOf {
     typedef N type __attribute__((vector_size(kVectorBytes)));
-    // The same among other numbers: at any address, and another name for them.
+    // The same unaligned, and allowed to alias other numbers.
     typedef N loose __attribute__((vector_size(kVectorBytes), aligned(alignof(N)), may_alias));
 };
 template <class N>

@@ -1,20 +1,20 @@
-// Convolution with three taps along each axis, and its gradient in the input, by fewer products.
+// Convolution with three taps along each axis, and its gradient in the input, by Winograd's algorithm.
 //
-// Two targets y that are neighbours read four sources d. With
+// Two neighbouring outputs y read four inputs d. With
 //
 //     m0 = (d0 - d2) * g0        m1 = (d1 + d2) * (g0 + g1 + g2) / 2
 //     m3 = (d1 - d3) * g2        m2 = (d2 - d1) * (g0 - g1 + g2) / 2
 //
-// they are y0 = m0 + m1 + m2 and y1 = m1 - m2 - m3: four products instead of six (Winograd). Along
-// each axis in turn, that is 16 instead of 36 for a square of targets, and 64 instead of 216 for a
+// they are y0 = m0 + m1 + m2 and y1 = m1 - m2 - m3: four products instead of six. Along
+// each axis in turn, that is 16 instead of 36 for a square of outputs, and 64 instead of 216 for a
 // cube. For each of these 16 or 64 points:
 //
 //     products[point, tile, n] = sum over channels c: sources[point, tile, c] * filters[point, c, n]
 //
-// which are as many products of matrices. Neither y reads a source that is not in its window, halves
-// are exact, and sums are shorter: errors are about half of those of the plain sums. But what is not
-// finite can meet others, or padding, on the way: if a result is not finite, all are computed the
-// plain way. Products that are too large for the type may cancel before they are made.
+// which are as many products of matrices. Neither y reads an input that is not in its window, halves
+// are exact, and sums are shorter: errors are about half of those of the direct sums. But an input
+// that is not finite can meet others, or padding, on the way: if a result is not finite, all are computed by
+// the direct algorithm. Products that are too large for the type may cancel before they are made.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -23,12 +23,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "conv.hpp"
+#include "conv_algorithms.hpp"
 #include "conv_pack.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
-#include "winograd_cube.hpp"
+#include "winograd_transforms.hpp"
 #include "winograd_tiles.hpp"
 
 namespace backblocks {
@@ -36,45 +36,34 @@ namespace {
 
 using namespace ISA;
 
-// Bytes of a box's sources and products at all points: what the L2 cache has room for, unless so
-// few tiles would fetch the filters too often, and what is too much.
-constexpr std::int64_t kNear = 320 << 10;
-constexpr std::int64_t kFewTiles = 24;
-constexpr std::int64_t kFar = 4 << 20;
-
 template <class T>
 struct Plan {
     using N = Wide<T>;
-    ConvPlan conv;
+    const std::shared_ptr<const ConvPlan> kept;
+    const ConvPlan& conv;
     Panels<N> panels;
-    Tiles tiles;
-    std::vector<std::int64_t> places, sums;  // of a tile's sources and products at a point
+    WinogradTiles tiles;
+    std::vector<std::int64_t> places, sums;  // of a tile's inputs and products at a point
 
-    Plan(const Conv& given, bool forward) : conv(given, forward, kLanes<N>), panels(conv) {}
-
-    // Goes on with a convolution that it can take, if that is worth it.
-    bool pays() {
-        if (!tiles.pay<T>(conv)) return false;
-        const std::int64_t each =
-            tiles.points() * (conv.ins + panels.all()) * std::int64_t{sizeof(N)};
-        if (each * kFewTiles > kFar) return false;
-        tiles.cut_into_boxes(std::max(kFewTiles, kNear / each), conv.images);
+    explicit Plan(std::shared_ptr<const ConvPlan> plan)
+        : kept(std::move(plan)), conv(*kept), panels(conv), tiles(conv) {
+        tiles.cut_into_boxes(std::max(kLeastTilesOfBox, kBytesOfBox / bytes_of_tile<N>(conv, tiles)),
+                             conv.images);
         for (std::int64_t tile = 0; tile < tiles.largest_box(); ++tile) {
             places.push_back(tile * conv.ins);
             sums.push_back(tile * panels.all());
         }
-        return true;
     }
 
-    std::int64_t sources_apart() const { return apart<N>(size_of(places) * conv.ins); }
-    std::int64_t sums_apart() const { return apart<N>(size_of(places) * panels.all()); }
+    std::int64_t inputs_stride() const { return point_stride<N>(size_of(places) * conv.ins); }
+    std::int64_t sums_stride() const { return point_stride<N>(size_of(places) * panels.all()); }
 };
 
 // -- boxes ----------------------------------------------------------------------------------------
 
-// Brings filters to all points, packed panel by panel.
+// Transforms the filters, packed panel by panel.
 template <int planes, class T>
-void pack_points(const Plan<T>& plan, const T* filters, Wide<T>* packed) {
+void transform_filters(const Plan<T>& plan, const T* filters, Wide<T>* packed) {
     using N = Wide<T>;
     const std::int64_t ins = plan.conv.ins, apart = ins * plan.panels.all();
     const std::int64_t work = apart * plan.tiles.points();
@@ -85,14 +74,14 @@ void pack_points(const Plan<T>& plan, const T* filters, Wide<T>* packed) {
             N* from = taps.of(all / ins * size);
             pack(plan.conv, filters, panel, {0, all}, from);
             for (std::int64_t i = 0; i < size; i += kLanes<N>)
-                Cube<N, planes>{}.taps(from + i, size, packed + ins * plan.panels.first(panel) + i,
+                Cube<N, planes>{}.filters(from + i, size, packed + ins * plan.panels.first(panel) + i,
                                        apart);
         }
     });
 }
 
-// Products of a tile of rows, which are in `places` and go to `sums`. Apart from what surrounds it, so
-// that all their addresses are in registers.
+// Products of a tile of rows, which are in `places` and go to `sums`. Not inlined, so that all their
+// addresses are in registers.
 template <int rows, int vectors, class N>
 __attribute__((noinline)) void multiply_rows(const N* from, const std::int64_t* places,
                                              std::int64_t depth, const N* filters, N* to,
@@ -112,14 +101,14 @@ class Worker {
     Worker(const Plan<T>& plan, const T* sources, const N* filters, T* targets)
         : plan_(plan), sources_(sources), filters_(filters), targets_(targets) {}
 
-    // Whether all that a box gives is finite.
+    // Computes a box. Gives whether all its outputs are finite.
     bool run(const TileBox& box) {
-        const Order &source = plan_.conv.source, &target = plan_.conv.target;
+        const Strides &source = plan_.conv.source, &target = plan_.conv.target;
         if constexpr (std::is_same_v<T, N>)
-            if (plan_.conv.turned()) {
-                multiply(box, box.turned(sources_, source, plan_.conv.ins, &TileAxis::read,
+            if (plan_.conv.channels_first()) {
+                multiply(box, box.transposed(sources_, source, plan_.conv.ins, &TileAxis::read,
                                          sources_room_));
-                return to_turned_targets(box);
+                return to_transposed_targets(box);
             }
         multiply(box, box.in_place(sources_, source, &TileAxis::sources));
         return to_targets(box, box.in_place(targets_, target, &TileAxis::targets));
@@ -127,12 +116,12 @@ class Worker {
 
    private:
     void multiply(const TileBox& box, const View<const T>& view) {
-        const std::int64_t ins = plan_.conv.ins, apart = plan_.sources_apart();
+        const std::int64_t ins = plan_.conv.ins, apart = plan_.inputs_stride();
         zeros_.resize(static_cast<std::size_t>(ins));
-        sources_to_points<planes>(box, view, ins, zeros_.data(), points_.of(apart * Cube::points),
+        transform_inputs<planes>(box, view, ins, zeros_.data(), points_.of(apart * Cube::points),
                                   ins, apart);
         count_ = box.count();
-        sums_.of(plan_.sums_apart() * Cube::points);
+        sums_.of(plan_.sums_stride() * Cube::points);
         for (std::int64_t point = 0; point < Cube::points; ++point)
             for (std::int64_t panel = 0; panel < plan_.panels.count(); ++panel)
                 if (plan_.panels.width(panel) == kPanel<N>) multiply_panel<2>(point, panel);
@@ -142,9 +131,9 @@ class Worker {
     template <int vectors>
     void multiply_panel(std::int64_t point, std::int64_t panel) {
         const std::int64_t ins = plan_.conv.ins, first = plan_.panels.first(panel);
-        const N* const from = points_.get() + point * plan_.sources_apart();
+        const N* const from = points_.get() + point * plan_.inputs_stride();
         const N* const filters = filters_ + ins * (point * plan_.panels.all() + first);
-        N* const to = sums_.get() + point * plan_.sums_apart() + first;
+        N* const to = sums_.get() + point * plan_.sums_stride() + first;
         const Parts parts = Parts::of_at_most(most_rows(vectors), count_);
         for (std::int64_t i = 0; i < parts.count; ++i)
             with_constant<most_rows(vectors)>(parts[i].size(), [&](auto rows) {
@@ -155,29 +144,29 @@ class Worker {
     }
 
     bool to_targets(const TileBox& box, const View<T>& view) const {
-        const std::int64_t apart = plan_.sums_apart();
+        const std::int64_t apart = plan_.sums_stride();
         Vector<N> zeros{};
         box.each_tile([&](std::int64_t tile, std::int64_t image, const auto& at) {
-            std::array<T*, 8> cells;
+            std::array<T*, 8> elements;
             view.template find<(planes > 1 ? 2 : 1), 2>(image, at[0] * plan_.tiles.axes[0].step,
                                                         at[1] * 2, at[2] * 2, nullptr,
-                                                        cells.data());
+                                                        elements.data());
             const N* const from = sums_.get() + tile * plan_.panels.all();
             Cube cube;
             each_vector<N>(plan_.conv.outs, [&](std::int64_t c, auto) {
-                zeros += cube.targets(from + c, apart, cells.data(), c);
+                zeros += cube.outputs(from + c, apart, elements.data(), c);
             });
         });
         return !any_nan(zeros);
     }
 
-    // With channels first: by copies that have them last.
-    bool to_turned_targets(const TileBox& box) {
+    // With channels first: by transposed copies.
+    bool to_transposed_targets(const TileBox& box) {
         const View<N> copies = box.copies(targets_room_, plan_.conv.outs, &TileAxis::given);
         const bool finite = to_targets(box, copies);
         box.each_row(copies, plan_.conv.target, [&](std::int64_t place, const N* row) {
             transpose(
-                copies.cells[2].size(), plan_.conv.outs,
+                copies.elements[2].size(), plan_.conv.outs,
                 [&](auto i) { return row + i * plan_.conv.outs; },
                 [&](auto n) { return targets_ + place + n * plan_.conv.target.channel; });
         });
@@ -197,7 +186,7 @@ template <int planes, class T>
 bool convolve(const Plan<T>& plan, const T* sources, const T* filters, T* targets) {
     Room<Wide<T>> packed;
     packed.of(plan.tiles.points() * plan.conv.ins * plan.panels.all());
-    pack_points<planes>(plan, filters, packed.get());
+    transform_filters<planes>(plan, filters, packed.get());
     std::atomic<bool> finite{true};
     parallel_for(plan.tiles.boxes(), plan.conv.work, [&](std::int64_t begin, std::int64_t end) {
         Worker<T, planes> worker(plan, sources, packed.get(), targets);
@@ -208,21 +197,29 @@ bool convolve(const Plan<T>& plan, const T* sources, const T* filters, T* target
 }
 
 template <class T>
-ConvKernels::Ready by_fewer_products(const Conv& conv, bool forward, ConvKernels::Ready plain) {
-    const auto plan = std::make_shared<Plan<T>>(conv, forward);
-    if (!plan->pays()) return plain;
-    return [=](const void* a, const void* b, void* result) {
+ConvKernels::Ready prepare(const ConvChoice& choice, bool forward, ConvKernels::Ready direct) {
+    return [=, plan = std::make_shared<const Plan<T>>(choice.plan)](const void* a, const void* b,
+                                                                    void* result) {
         const T *sources = in<T>(forward ? a : b), *filters = in<T>(forward ? b : a);
         const auto run = plan->tiles.points() == 64 ? convolve<4, T> : convolve<1, T>;
-        if (!run(*plan, sources, filters, out<T>(result))) plain(a, b, result);
+        if (!run(*plan, sources, filters, out<T>(result))) direct(a, b, result);
     };
 }
 
 }  // namespace
 
-ConvKernels::Ready ISA::conv_by_fewer_products(Type type, const Conv& conv, bool forward,
-                                               ConvKernels::Ready plain) {
-    return with_type(type, [&]<class T>(T) { return by_fewer_products<T>(conv, forward, plain); });
+ConvKernels::Ready ISA::winograd_conv(Type type, const ConvChoice& choice, bool forward,
+                                      ConvKernels::Ready direct) {
+    return with_type(type, [&]<class T>(T) { return prepare<T>(choice, forward, direct); });
+}
+
+void ISA::explain_winograd_conv(Type type, const ConvChoice& chosen, Choice& choice) {
+    with_type(type, [&]<class T>(T) {
+        const Plan<T> plan(chosen.plan);
+        choice.with("tiles of a box", plan.tiles.largest_box());
+        choice.with("register tile", {most_rows(2), kPanel<Wide<T>>});
+        choice.with_loop(plan.tiles.boxes(), plan.conv.work);
+    });
 }
 
 }  // namespace backblocks

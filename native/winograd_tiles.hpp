@@ -1,4 +1,4 @@
-// The tiles of Winograd's sums (see winograd.cpp): where they are, and how they come to the points.
+// The tiles of Winograd's algorithm (see winograd.cpp): where they are, and their input transforms.
 #pragma once
 
 #include <algorithm>
@@ -7,108 +7,88 @@
 #include <type_traits>
 #include <vector>
 
+#include "conv_pack.hpp"
 #include "conv_plan.hpp"
 #include "half.hpp"
 #include "memory.hpp"
 #include "simd.hpp"
 #include "transpose.hpp"
-#include "winograd_cube.hpp"
+#include "winograd_transforms.hpp"
 
 namespace backblocks::ISA {
 
 using namespace convolution;
 
-// Bytes of the filters, or of their gradients, at all points, at most.
-constexpr double kFilters = 16 << 20;
-// What it takes to bring a number to a point or from there, in products: measured.
-constexpr double kToPoint = 10;
-constexpr double kToPointOfVolumes = 20;
-constexpr double kFilterToPoint = 32;
+// Bytes of a box's transformed inputs and products: as many as the L2 cache has room for, unless so few
+// tiles would fetch the filters too often; and what is too much.
+constexpr std::int64_t kBytesOfBox = 320 << 10, kMostBytesOfBox = 4 << 20;
+constexpr std::int64_t kLeastTilesOfBox = 24;
 
-// An axis of space: targets side by side, in tiles of two if there are three taps.
+// An axis of space: targets one element apart, in tiles of two if there are three taps.
 struct TileAxis {
-    std::int64_t sources, targets, first_cell, step, tiles;
+    std::int64_t sources, targets, first_element, step, tiles;
 
     explicit TileAxis(const Sweep& sweep)
         : sources(sweep.n),
           targets(sweep.count),
-          first_cell(sweep.taps[0].cell),
+          first_element(sweep.taps[0].element),
           step(sweep.taps.size() == 3 ? 2 : 1),
           tiles(div_up(targets, step)) {}
 
-    static bool can_take(const LineAxis& axis, std::size_t taps) {
+    // Whether targets along an axis are one element apart, and have so many taps, one element apart.
+    static bool fits(const LineAxis& axis, std::size_t taps) {
         if (!axis.complete || axis.lines.size() != 1) return false;
         const Sweep& sweep = axis.lines[0].sweep;
         return sweep.stride == 1 && sweep.step == 1 && sweep.taps.size() == taps &&
-               sweep.taps.back().cell - sweep.taps[0].cell == static_cast<std::int64_t>(taps) - 1;
+               sweep.taps.back().element - sweep.taps[0].element == static_cast<std::int64_t>(taps) - 1;
     }
 
-    std::int64_t cells() const { return step == 2 ? 4 : 1; }
-    std::int64_t cell(std::int64_t tile) const { return first_cell + tile * step; }
-    // What some tiles read, and what they give.
+    std::int64_t elements() const { return step == 2 ? 4 : 1; }
+    std::int64_t element(std::int64_t tile) const { return first_element + tile * step; }
+    // The elements that some tiles read, and those they give.
     Range read(Range some) const {
-        return {std::clamp<std::int64_t>(cell(some.first), 0, sources),
-                std::clamp<std::int64_t>(cell(some.last - 1) + cells(), 0, sources)};
+        return {std::clamp<std::int64_t>(element(some.first), 0, sources),
+                std::clamp<std::int64_t>(element(some.last - 1) + elements(), 0, sources)};
     }
     Range given(Range some) const {
         return {some.first * step, std::min(some.last * step, targets)};
     }
 };
 
-// Numbers of some cells, with the channels side by side.
+// Numbers of some elements, with contiguous channels.
 template <class S>
 struct View {
     S* first;
-    std::array<Range, 3> cells;
-    Order order;
+    std::array<Range, 3> elements;
+    Strides strides;
 
-    // Finds planes * side * side cells, from one on. Those that are not there are `none`.
+    // Finds planes * side * side elements, from one on. Those that are not there are `none`.
     template <int planes, int side>
     void find(std::int64_t image, std::int64_t d, std::int64_t h, std::int64_t w, S* none,
               S** to) const {
         std::array<bool, side> there;
-        for (int i = 0; i < side; ++i) there[static_cast<std::size_t>(i)] = cells[2].has(w + i);
+        for (int i = 0; i < side; ++i) there[static_cast<std::size_t>(i)] = elements[2].has(w + i);
         for (int i = 0; i < planes * side; ++i, to += side) {
             const std::int64_t di = d + i / side, hi = h + i % side;
-            const bool row = cells[0].has(di) && cells[1].has(hi);
-            const std::int64_t place = image * order.image +
-                                       (di - cells[0].first) * order.cell[0] +
-                                       (hi - cells[1].first) * order.cell[1] +
-                                       (w - cells[2].first) * order.cell[2];
+            const bool row = elements[0].has(di) && elements[1].has(hi);
+            const std::int64_t place = image * strides.image +
+                                       (di - elements[0].first) * strides.element[0] +
+                                       (hi - elements[1].first) * strides.element[1] +
+                                       (w - elements[2].first) * strides.element[2];
             for (int j = 0; j < side; ++j)
-                to[j] = row && there[static_cast<std::size_t>(j)] ? first + place + j * order.cell[2]
+                to[j] = row && there[static_cast<std::size_t>(j)] ? first + place + j * strides.element[2]
                                                                   : none;
         }
     }
 };
 
-// All tiles, in boxes of some that are worked on together.
-struct Tiles {
+// All tiles of a plan that Winograd's algorithm fits, in boxes of some that are worked on together.
+struct WinogradTiles {
     std::vector<TileAxis> axes;
     std::array<Parts, 4> parts{};  // of the images, and of the tiles along each axis
 
-    // Goes on with a convolution of three taps along each axis, of which the depth may have one, if
-    // that is worth it.
-    template <class T>
-    bool pay(const ConvPlan& conv) {
-        using N = Wide<T>;
-        if (conv.groups != 1 || conv.rows.used || std::min(conv.ins, conv.outs) < kLanes<N> ||
-            (conv.turned() && !std::is_same_v<T, N>))
-            return false;
-        if (!TileAxis::can_take(conv.axes[2], 3) || !TileAxis::can_take(conv.axes[1], 3) ||
-            !(TileAxis::can_take(conv.axes[0], 3) || TileAxis::can_take(conv.axes[0], 1)))
-            return false;
-        const double ins = static_cast<double>(conv.ins), outs = static_cast<double>(conv.outs);
-        double all = static_cast<double>(conv.images), plain = all * ins * outs;
-        for (const LineAxis& axis : conv.axes) {
-            const TileAxis& added = axes.emplace_back(axis.lines[0].sweep);
-            all *= static_cast<double>(added.tiles);
-            plain *= static_cast<double>(added.targets * axis.taps());
-        }
-        const double filters = points() * ins * outs;
-        const double to_point = points() == 64 ? kToPointOfVolumes : kToPoint;
-        return filters * (all + kFilterToPoint) + points() * all * to_point * (ins + outs) <= plain &&
-               filters * sizeof(N) <= kFilters;
+    explicit WinogradTiles(const ConvPlan& plan) {
+        for (const LineAxis& axis : plan.axes) axes.emplace_back(axis.lines[0].sweep);
     }
 
     // Boxes of at most `room` tiles, whose numbers follow each other.
@@ -126,18 +106,25 @@ struct Tiles {
     }
 };
 
-// Numbers from point to point. An odd number of cache lines: or they would be in each other's way.
+// The stride from point to point for so many numbers. An odd number of cache lines: or points would be in
+// the same sets of the cache.
 template <class N>
-constexpr std::int64_t apart(std::int64_t numbers) {
+constexpr std::int64_t point_stride(std::int64_t numbers) {
     constexpr std::int64_t line = kCacheLine / sizeof(N);
     return (div_up(numbers, line) | 1) * line;
 }
 
+// Bytes of a tile's inputs and products at all points.
+template <class N>
+std::int64_t bytes_of_tile(const ConvPlan& plan, const WinogradTiles& tiles) {
+    return tiles.points() * (plan.ins + Panels<N>(plan).all()) * std::int64_t{sizeof(N)};
+}
+
 struct TileBox {
-    const Tiles& tiles;
+    const WinogradTiles& tiles;
     std::array<Range, 4> at;  // images, and tiles along each axis
 
-    TileBox(const Tiles& tiles, std::int64_t number) : tiles(tiles) {
+    TileBox(const WinogradTiles& tiles, std::int64_t number) : tiles(tiles) {
         for (std::size_t i = 4; i-- > 0; number /= tiles.parts[i].count)
             at[i] = tiles.parts[i][number % tiles.parts[i].count];
     }
@@ -158,82 +145,82 @@ struct TileBox {
     }
 
     template <class S>
-    View<S> in_place(S* first, const Order& order, std::int64_t TileAxis::*size) const {
-        View<S> view{first, {}, order};
-        for (std::size_t i = 0; i < 3; ++i) view.cells[i] = {0, tiles.axes[i].*size};
-        view.first += at[0].first * order.image;
+    View<S> in_place(S* first, const Strides& strides, std::int64_t TileAxis::*size) const {
+        View<S> view{first, {}, strides};
+        for (std::size_t i = 0; i < 3; ++i) view.elements[i] = {0, tiles.axes[i].*size};
+        view.first += at[0].first * strides.image;
         return view;
     }
 
     // Room for copies that have the channels last.
     template <class N>
     View<N> copies(Room<N>& room, std::int64_t channels,
-                   Range (TileAxis::*cells)(Range) const) const {
+                   Range (TileAxis::*elements)(Range) const) const {
         View<N> view{};
-        for (std::size_t i = 0; i < 3; ++i) view.cells[i] = (tiles.axes[i].*cells)(at[i + 1]);
-        view.order = Order::of({view.cells[0].size(), view.cells[1].size(), view.cells[2].size()},
+        for (std::size_t i = 0; i < 3; ++i) view.elements[i] = (tiles.axes[i].*elements)(at[i + 1]);
+        view.strides = Strides::of({view.elements[0].size(), view.elements[1].size(), view.elements[2].size()},
                                channels, false);
-        view.first = room.of(at[0].size() * view.order.image);
+        view.first = room.of(at[0].size() * view.strides.image);
         return view;
     }
 
-    // Copies cells that have the channels first.
+    // Copies elements that have the channels first.
     template <class N>
-    View<const N> turned(const N* from, const Order& order, std::int64_t channels,
-                         Range (TileAxis::*cells)(Range) const, Room<N>& room) const {
-        const View<N> view = copies(room, channels, cells);
-        each_row(view, order, [&](std::int64_t place, N* row) {
+    View<const N> transposed(const N* from, const Strides& strides, std::int64_t channels,
+                         Range (TileAxis::*elements)(Range) const, Room<N>& room) const {
+        const View<N> view = copies(room, channels, elements);
+        each_row(view, strides, [&](std::int64_t place, N* row) {
             transpose(
-                channels, view.cells[2].size(),
-                [&](auto c) { return from + place + c * order.channel; },
+                channels, view.elements[2].size(),
+                [&](auto c) { return from + place + c * strides.channel; },
                 [&](auto i) { return row + i * channels; });
         });
-        return {view.first, view.cells, view.order};
+        return {view.first, view.elements, view.strides};
     }
 
     // Calls f(where a row begins, its copy) for each row of copies.
     template <class N, class F>
-    void each_row(const View<N>& view, const Order& order, F f) const {
-        const auto& [ds, hs, ws] = view.cells;
+    void each_row(const View<N>& view, const Strides& strides, F f) const {
+        const auto& [ds, hs, ws] = view.elements;
         for (std::int64_t image = 0; image < at[0].size(); ++image)
             for (std::int64_t d = ds.first; d < ds.last; ++d)
                 for (std::int64_t h = hs.first; h < hs.last; ++h)
-                    f((at[0].first + image) * order.image + d * order.cell[0] +
-                          h * order.cell[1] + ws.first * order.cell[2],
-                      view.first + image * view.order.image +
-                          (d - ds.first) * view.order.cell[0] + (h - hs.first) * view.order.cell[1]);
+                    f((at[0].first + image) * strides.image + d * strides.element[0] +
+                          h * strides.element[1] + ws.first * strides.element[2],
+                      view.first + image * view.strides.image +
+                          (d - ds.first) * view.strides.element[0] + (h - hs.first) * view.strides.element[1]);
     }
 };
 
-// Brings what the tiles of a box read to the points, which are `apart`; there a tile has `pitch`
-// numbers. Cells that are not there are `zeros`.
+// Transforms the inputs of the tiles of a box. Points are `apart`; at each a tile has `pitch` numbers.
+// Elements that are padding are `zeros`.
 template <int planes, class N, class T>
-void sources_to_points(const TileBox& box, const View<const T>& view, std::int64_t channels,
+void transform_inputs(const TileBox& box, const View<const T>& view, std::int64_t channels,
                        const T* zeros, N* to, std::int64_t pitch, std::int64_t apart) {
     const auto& axes = box.tiles.axes;
     box.each_tile([&](std::int64_t tile, std::int64_t image, const auto& at) {
-        std::array<const T*, planes * 16> cells;
-        view.template find<planes, 4>(image, axes[0].cell(at[0]), axes[1].cell(at[1]),
-                                      axes[2].cell(at[2]), zeros, cells.data());
+        std::array<const T*, planes * 16> elements;
+        view.template find<planes, 4>(image, axes[0].element(at[0]), axes[1].element(at[1]),
+                                      axes[2].element(at[2]), zeros, elements.data());
         Cube<N, planes> cube;
         each_vector<N>(channels, [&](std::int64_t c, auto) {
-            cube.sources(cells.data(), c, to + tile * pitch + c, apart);
+            cube.inputs(elements.data(), c, to + tile * pitch + c, apart);
         });
     });
 }
 
-// The same of gradients in the targets.
+// The same of gradients in the outputs.
 template <int planes, class N, class T>
-void gradients_to_points(const TileBox& box, const View<const T>& view, std::int64_t channels,
+void transform_gradients(const TileBox& box, const View<const T>& view, std::int64_t channels,
                          const T* zeros, N* to, std::int64_t pitch, std::int64_t apart) {
     const std::int64_t step = box.tiles.axes[0].step;
     box.each_tile([&](std::int64_t tile, std::int64_t image, const auto& at) {
-        std::array<const T*, 8> cells;
+        std::array<const T*, 8> elements;
         view.template find<(planes > 1 ? 2 : 1), 2>(image, at[0] * step, at[1] * 2, at[2] * 2, zeros,
-                                                    cells.data());
+                                                    elements.data());
         Cube<N, planes> cube;
         each_vector<N>(channels, [&](std::int64_t c, auto) {
-            cube.gradients(cells.data(), c, to + tile * pitch + c, apart);
+            cube.gradients(elements.data(), c, to + tile * pitch + c, apart);
         });
     });
 }

@@ -1,4 +1,4 @@
-// How the gradient of convolution in its filter is cut into tasks, and these into steps.
+// How the direct filter gradient is divided into tasks, and these into steps.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "conv.hpp"
-#include "conv_filter_copy.hpp"
+#include "conv_filter_pack.hpp"
 
 namespace backblocks::ISA::filter_gradient {
 
@@ -16,19 +16,19 @@ namespace backblocks::ISA::filter_gradient {
 // and store the sums more often; and a sum of sums of so many stays close to the true one.
 constexpr std::int64_t kDepth = 256;
 
-// What a task copies of x at a time should leave half of the L2 cache to other things.
+// Bytes of x that a task packs at a time: half of the L2 cache is left to other things.
 constexpr double kBytesOfX = 256 << 10;
 
 // Copying x pays when a number of it is used more often: measured with 64 to 2048 channels of dy.
 constexpr double kUses = 128;
 
 // There are at most so many tasks, each of at least so many products if there are that many. With
-// twice as many it took up to a tenth longer to add up what they found.
+// twice as many it took up to a tenth longer to add up their sums.
 constexpr double kTasks = 16;
 constexpr double kProducts = 1 << 22;
 
-// Chunks of the windows are summed apart, so that no sum of sums is of many; but in no more than so
-// many bytes, of which a task that rounds its own sums has a share.
+// Chunks of the windows have sums of their own, so that rounding errors stay small; but these have no more than
+// so many bytes, of which a task that rounds its own sums has a share.
 constexpr double kWindows = 1 << 15;
 constexpr double kBytesOfSums = 32 << 20;
 constexpr double kBytesOfTask = 4 << 20;
@@ -38,75 +38,78 @@ constexpr Range both(Range a, Range b) {
     return {first, std::max(first, std::min(a.last, b.last))};
 }
 
-// The windows whose cell at a tap is real.
+// The windows whose element at a tap is real.
 constexpr Range real_windows(const TapAxis& axis, std::int64_t tap) {
     const std::int64_t shift = axis.pads - tap * axis.d, end = axis.n + shift;
     return both({shift <= 0 ? 0 : div_up(shift, axis.s), end <= 0 ? 0 : div_up(end, axis.s)},
                 {0, axis.out});
 }
 
-constexpr std::int64_t cell_of(const TapAxis& axis, std::int64_t window, std::int64_t tap) {
+constexpr std::int64_t element_of(const TapAxis& axis, std::int64_t window, std::int64_t tap) {
     return window * axis.s - axis.pads + tap * axis.d;
 }
 
-// A filter of one tap that reads every cell does not care for rows: all cells are one.
+// A pointwise convolution with all axes merged into the width; any other as it is.
 inline Conv simplified(Conv conv) {
-    std::int64_t cells = 1;
+    std::int64_t elements = 1;
     for (const TapAxis& axis : conv.axes) {
         if (axis.k > 1 || axis.s > 1 || axis.pads > 0 || axis.out != axis.n) return conv;
-        cells *= axis.n;
+        elements *= axis.n;
     }
-    if (!conv.channels_first) cells *= std::exchange(conv.images, 1);
-    conv.axes = {{{1, 1, 1, 1, 0, 1}, {1, 1, 1, 1, 0, 1}, {cells, 1, 1, 1, 0, cells}}};
+    if (!conv.channels_first) elements *= std::exchange(conv.images, 1);
+    conv.axes = {{{1, 1, 1, 1, 0, 1}, {1, 1, 1, 1, 0, 1}, {elements, 1, 1, 1, 0, elements}}};
     return conv;
 }
 
-// It follows from the geometry alone, and so does the order of every sum.
+// How the sums are divided. It follows from the geometry alone, and so does the order of every sum.
 template <class T>
-struct Cut {
+struct FilterPlan {
     using N = Wide<T>;
 
     bool in_place;             // x is not copied
-    bool dy_in_place;          // dy is not: it is a panel as it stands
-    bool folded;               // x is copied window by window, and the taps of a row are channels
+    bool dy_in_place;          // dy is not copied: it is a panel as it lies in memory
+    bool taps_as_channels;     // x is copied window by window, and the taps along the width are channels
     std::int64_t width_taps;   // taps along the width that are not channels
     std::int64_t channels;     // of a group of x
     std::int64_t tile_rows;    // of the largest tile
     std::int64_t panel;        // columns of the largest tile
-    std::int64_t pieces;       // of a row of windows
-    std::int64_t rows;         // rows of windows, or pieces of them, in all
+    std::int64_t row_segments;  // of a row of windows
+    std::int64_t rows;         // rows of windows, or segments of them, in all
     std::int64_t at_once;      // how many of them a task takes at a time
     std::int64_t in_blocks = 1, out_blocks = 1, chunks = 1;  // of channels of x, of dy, of the rows
     double products;
 
-    explicit Cut(const Conv& conv) {
+    // The work, as bytes that could be moved meanwhile: a core multiplies some four times while it moves one.
+    std::int64_t work() const { return static_cast<std::int64_t>(std::min(products / 4, 0x1p60)); }
+
+    explicit FilterPlan(const Conv& conv) {
         const auto& [depth, height, width] = conv.axes;
         const auto real = [](std::int64_t n) { return static_cast<double>(n); };
-        const double cells = real(depth.s) * real(height.s) * real(width.s);
+        const double elements = real(depth.s) * real(height.s) * real(width.s);
         const double taps = real(depth.k) * real(height.k) * real(width.k);
         constexpr bool wide = std::is_same_v<T, N>;
-        in_place = wide && !conv.channels_first && conv.in >= kFew &&
-                   taps / cells * real(conv.out) <= kUses;
-        // Folding copies a cell once for each of its windows, and no others.
+        in_place = wide && !conv.channels_first && conv.in >= kSmallChannels &&
+                   taps / elements * real(conv.out) <= kUses;
+        // Window by window, an element is copied once for each of its windows, and no other is.
         const double span = std::min(real(width.n), real(width.out - 1) * real(width.s) +
                                                         real(width.k - 1) * real(width.d) + 1);
-        folded = !in_place && ((conv.in < kFew && width.k < 64) ||
+        taps_as_channels = !in_place && ((conv.in < kSmallChannels && width.k < 64) ||
                                real(width.k) * real(width.out) <= span);
-        width_taps = folded ? 1 : width.k;
-        channels = folded ? width.k * conv.in : conv.in;
+        width_taps = taps_as_channels ? 1 : width.k;
+        channels = taps_as_channels ? width.k * conv.in : conv.in;
         panel = conv.out > kLanes<N> ? kPanel<N> : kLanes<N>;
         dy_in_place = wide && !conv.channels_first && conv.groups == 1 && conv.out == panel;
         tile_rows = most_rows(panel == kPanel<N> ? 2 : 1);
 
-        const double bytes = std::min(cells, taps) * real(conv.in) * sizeof(N);  // of a window of x
+        const double bytes = std::min(elements, taps) * real(conv.in) * sizeof(N);  // of a window of x
         const double fit = std::clamp(kBytesOfX / 2 / bytes, 64.0, real(kDepth));
         const std::int64_t deep = in_place ? static_cast<std::int64_t>(fit) : kDepth;
-        pieces = div_up(width.out, deep);
-        rows = conv.images * depth.out * height.out * pieces;
+        row_segments = div_up(width.out, deep);
+        rows = conv.images * depth.out * height.out * row_segments;
         at_once = std::clamp<std::int64_t>(deep / width.out, 1, rows);
 
         const double sums = taps * real(conv.in) * real(conv.out) * real(conv.groups);
-        const double windows = real(rows / pieces) * real(width.out);
+        const double windows = real(rows / row_segments) * real(width.out);
         products = windows * sums / real(conv.groups);
         const double wanted = std::clamp(products / kProducts, 1.0, kTasks);
         const double most_chunks = std::max(
@@ -116,7 +119,7 @@ struct Cut {
                      real(at_once) * real(height.k)) * real(depth.k);
         const double bytes_of_x = x_rows * std::min(real(width.n), real(deep) * real(width.s)) *
                                   real(channels) * kPitch / real(tile_rows) * sizeof(N);
-        // The cheapest way, in steps of a tile: what is multiplied, copied and added up.
+        // The cheapest division, in steps of a register tile: products, copies and sums of chunks.
         double least = 0;
         for (std::int64_t in = 1; in == 1 || in * 2 * tile_rows <= channels; in *= 2)
             for (std::int64_t out = 1; out == 1 || out * panel <= conv.out; out *= 2) {
@@ -141,12 +144,12 @@ struct Cut {
     }
 };
 
-// A row of x and one of dy that meet at a tap: where they begin.
+// A row of x and one of dy that a tap multiplies: where they begin.
 struct Pair {
     std::int64_t x, dy;
 };
 
-// What tiles read of such a pair at a tap along the width: so many windows, from these places on.
+// The part of such a pair that a tap along the width multiplies: so many windows, from these places on.
 struct Stretch {
     std::int64_t x, dy, windows;
 };
@@ -154,32 +157,32 @@ struct Stretch {
 template <class T>
 struct Problem {
     Conv conv;
-    Cut<T> cut{conv};
+    FilterPlan<T> plan{conv};
 
     std::int64_t in_channels() const { return conv.in * conv.groups; }
     std::int64_t out_channels() const { return conv.out * conv.groups; }
     std::int64_t row_taps() const { return conv.axes[0].k * conv.axes[1].k; }
-    std::int64_t taps() const { return row_taps() * cut.width_taps; }
-    std::int64_t sums() const { return taps() * cut.channels * out_channels(); }
+    std::int64_t taps() const { return row_taps() * plan.width_taps; }
+    std::int64_t sums() const { return taps() * plan.channels * out_channels(); }
 };
 
-// Where sums are: numbers from tap to tap, and from channel to channel of x.
+// Where sums are: strides from tap to tap, and from channel to channel of x.
 template <class N>
 struct Sums {
     N* first;
     std::int64_t tap, channel;
 };
 
-// Some channels of x, some of dy, and some rows of windows.
+// A task: some channels of x, some of dy, and some rows of windows.
 struct Share {
     std::int64_t group;
     Range in, out, rows;
 };
 
-// Rows of windows that are worked on at a time, and where everything of them is.
+// A step of a task: rows of windows that are added up at a time, and the addresses of what they read.
 struct Step {
     Range rows, windows, places;
-    Range whole;                           // of folded windows, those without padding
+    Range full;                            // of unrolled windows, those without padding
     std::vector<Range> real;               // for each tap along the width, windows it is real for
     std::vector<Stretch> stretches;        // for each tap along the width
     std::vector<std::vector<Pair>> pairs;  // for each other tap

@@ -1,25 +1,24 @@
-// How the gradients of pools are cut into pieces of work, and the lines that a piece keeps.
+// How the gradients of pools with overlapping windows are divided into tiles, and the row buffers of a tile.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "fold.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
-#include "pool.hpp"
+#include "pool_choice.hpp"
 
 namespace backblocks::ISA {
 
-// How the work is cut into tiles of rows of windows, whose cells are done together. Where windows
-// overlap, a tile finds the lines of the windows before it once more.
-struct Cut {
+// Tiles of rows of windows, whose elements are done together. Where windows overlap, a tile computes the
+// row buffers of the windows before it once more.
+struct GradTiling {
     std::int64_t planes, rows;            // of a tile
-    std::int64_t kept_planes, kept_rows;  // so many lines are there at once
+    std::int64_t kept_planes, kept_rows;  // so many row buffers are kept at once
     std::int64_t tiles_d, tiles_h;
 
-    Cut(const Pool& pool, std::int64_t bytes_of_line) {
+    GradTiling(const Pool& pool, std::int64_t bytes_of_row) {
         // 4 MB for each thread, and 48 for all.
         const std::int64_t cache = (std::int64_t{48} << 20) / std::max(num_threads(), 12);
         const auto& [depth, height, width] = pool.axes;
@@ -30,7 +29,7 @@ struct Cut {
         planes = before_d ? depth.out : 1;
         if (before_d && !before_h) rows = 1;
         if (before_d && before_h) {
-            const std::int64_t fit = cache / (kept_planes * bytes_of_line);
+            const std::int64_t fit = cache / (kept_planes * bytes_of_row);
             rows = std::clamp(fit - before_h, std::min(2 * before_h, rows), rows);
         }
         tiles_d = (depth.out - 1) / planes + 1;
@@ -53,85 +52,85 @@ struct Cut {
     }
 };
 
-// The windows that cover each cell along an axis.
+// The windows that cover each element along an axis.
 struct CoverAxis {
     std::vector<Range> windows;
 
     explicit CoverAxis(const WindowAxis& axis) {
         windows.reserve(static_cast<std::size_t>(axis.n));
-        for (std::int64_t cell = 0; cell < axis.n; ++cell) windows.push_back(axis.windows(cell));
+        for (std::int64_t element = 0; element < axis.n; ++element) windows.push_back(axis.windows(element));
     }
 
-    Range over(std::int64_t cell) const { return windows[static_cast<std::size_t>(cell)]; }
+    Range over(std::int64_t element) const { return windows[static_cast<std::size_t>(element)]; }
 };
 
-// What all threads know.
+// The gradient of a pool, as all threads share it.
 template <class T>
-struct Gradients {
+struct PoolGradient {
     const Pool& pool;
     const T *x, *dy;
     T* dx;
     bool large;
-    Cut cut;
+    GradTiling tiling;
     CoverAxis depth{pool.axes[0]}, height{pool.axes[1]}, width{pool.axes[2]};
-    Range whole{pool.axes[2].whole()};  // windows
-    Range joined{0, 0};  // cells of a row that make vectors together: whole windows cover them
+    Range full{pool.axes[2].full()};  // windows
+    Range joined{0, 0};  // elements of a row that make vectors together: full windows cover them
 
-    Gradients(const Pool& given, const T* from_x, const T* from_dy, T* to, std::int64_t bytes_of_line)
-        : pool(given), x(from_x), dy(from_dy), dx(to), cut(given, bytes_of_line) {
+    PoolGradient(const Pool& given, const T* from_x, const T* from_dy, T* to, std::int64_t bytes_of_row)
+        : pool(given), x(from_x), dy(from_dy), dx(to), tiling(given, bytes_of_row) {
         const WindowAxis& axis = pool.axes[2];
         large = outgrows_cache<T>(pool.numbers(x ? 2 : 1));
         if (axis.s > 1 && pool.channels > 1) return;
-        const std::int64_t first = whole.first + (axis.k - 1) / axis.s;
-        const std::int64_t last = whole.last - (whole.last * axis.s > axis.n + axis.pads);
+        const std::int64_t first = full.first + (axis.k - 1) / axis.s;
+        const std::int64_t last = full.last - (full.last * axis.s > axis.n + axis.pads);
         if (axis.s == 1 ? last > first : last - first >= kLanes<Wide<T>>)
-            joined = {axis.cell(first, 0), axis.cell(last, 0)};
+            joined = {axis.element(first, 0), axis.element(last, 0)};
     }
 
-    // Where a row of cells begins.
+    // Where a row of elements begins.
     std::int64_t row(const RowPlace& at) const {
         const auto& [depth, height, width] = pool.axes;
         return ((at.image * depth.n + at.d) * height.n + at.h) * width.n * pool.channels;
     }
 
+    std::int64_t tiles() const { return pool.images * tiling.tiles_d * tiling.tiles_h; }
+
     // Fills dx, tile by tile, each thread with a `fill` of its own that `make` gives.
     template <class Make>
     void each_tile(const Make& make) const {
-        const auto bytes = static_cast<std::int64_t>(sizeof(T)) * pool.images * pool.cells() *
-                           pool.channels * (x ? 2 : 1);
-        parallel_for(pool.images * cut.tiles_d * cut.tiles_h, bytes,
+        parallel_for(tiles(), bytes_of_pool_grad<T>(pool, x != nullptr),
                      [&](std::int64_t begin, std::int64_t end) {
                          auto fill = make();
                          for (std::int64_t tile = begin; tile < end; ++tile) fill(tile);
-                         end_streams();
+                         stream_fence();
                      });
     }
 };
 
-// One thread's lines: what is known of a row of windows, kept until no row of cells needs it.
-template <class T, class L>
-class Lines {
+// One thread's row buffers: results of rows of windows, kept until no row of elements needs them.
+template <class T, class N>
+class RowBuffers {
    public:
-    Lines(const Gradients<T>& all, std::int64_t size)
+    RowBuffers(const PoolGradient<T>& all, std::int64_t size)
         : all_(all), size_(size),
-          made_(static_cast<std::size_t>(all.cut.kept_planes * all.cut.kept_rows)),
-          lines_(room_.of(static_cast<std::int64_t>(made_.size()) * size)) {}
+          made_(static_cast<std::size_t>(all.tiling.kept_planes * all.tiling.kept_rows)),
+          rows_(scratch_.of(static_cast<std::int64_t>(made_.size()) * size)) {}
 
-    // Calls gather(place) for the rows of cells of a tile.
+    // Calls gather(place) for the rows of elements of a tile.
     template <class Gather>
     void each_row(std::int64_t tile, const Gather& gather) {
-        const Cut& cut = all_.cut;
+        const GradTiling& tiling = all_.tiling;
         const auto& [depth, height, _] = all_.pool.axes;
         const auto part_of = [&](const WindowAxis& axis, std::int64_t count, std::int64_t size) {
             const std::int64_t first = tile % count * size;
             tile /= count;
             return Range{first, std::min(first + size, axis.out)};
         };
-        const Range ohs = part_of(height, cut.tiles_h, cut.rows);
-        const Range ds = depth.territory(part_of(depth, cut.tiles_d, cut.planes));
+        const Range ohs = part_of(height, tiling.tiles_h, tiling.rows);
+        const Range ds = depth.territory(part_of(depth, tiling.tiles_d, tiling.planes));
         std::ranges::fill(made_, -1);
-        // What a row of windows covers is done at once, unless the next plane needs its line too.
-        const std::int64_t step = cut.kept_planes > 1 ? cut.rows : 1;
+        // The elements of a row of windows are done at once, unless the next plane needs its buffer too.
+        const std::int64_t step = tiling.kept_planes > 1 ? tiling.rows : 1;
         for (std::int64_t oh = ohs.first; oh < ohs.last; oh += step) {
             const Range hs = height.territory({oh, std::min(oh + step, ohs.last)});
             for (std::int64_t d = ds.first; d < ds.last; ++d)
@@ -139,31 +138,31 @@ class Lines {
         }
     }
 
-    // Calls use(place, line) for the rows of windows that cover a row of cells; make(place, line)
+    // Calls use(place, buffer) for the rows of windows that cover a row of elements; make(place, buffer)
     // makes lines that are not there.
     template <class Make, class Use>
-    void each_above(const RowPlace& cells, const Make& make, const Use& use) {
-        const Cut& cut = all_.cut;
-        const Range ods = all_.depth.over(cells.d), ohs = all_.height.over(cells.h);
+    void each_above(const RowPlace& elements, const Make& make, const Use& use) {
+        const GradTiling& tiling = all_.tiling;
+        const Range ods = all_.depth.over(elements.d), ohs = all_.height.over(elements.h);
         for (std::int64_t od = ods.first; od < ods.last; ++od)
             for (std::int64_t oh = ohs.first; oh < ohs.last; ++oh) {
-                const RowPlace place{cells.image, od, oh};
-                const std::int64_t slot = od % cut.kept_planes * cut.kept_rows + oh % cut.kept_rows;
+                const RowPlace place{elements.image, od, oh};
+                const std::int64_t slot = od % tiling.kept_planes * tiling.kept_rows + oh % tiling.kept_rows;
                 const std::int64_t row = od * all_.pool.axes[1].out + oh;
-                L* line = lines_ + slot * size_;
+                N* buffer = rows_ + slot * size_;
                 std::int64_t& made = made_[static_cast<std::size_t>(slot)];
-                if (made != row) make(place, line);
+                if (made != row) make(place, buffer);
                 made = row;
-                use(place, line);
+                use(place, buffer);
             }
     }
 
    private:
-    const Gradients<T>& all_;
-    std::int64_t size_;               // numbers of a line
-    std::vector<std::int64_t> made_;  // whose line is in each place
-    Room<L> room_;
-    L* lines_;
+    const PoolGradient<T>& all_;
+    std::int64_t size_;               // numbers of a buffer
+    std::vector<std::int64_t> made_;  // the row of windows in each buffer
+    Room<N> scratch_;
+    N* rows_;
 };
 
 }  // namespace backblocks::ISA

@@ -1,8 +1,8 @@
-// The innermost loops of depthwise convolution with the channels last. Taps that read cells side by
-// side make a run: each cell is read, and a half widened, once for all of its taps.
+// The micro-kernels of direct depthwise convolution. Taps that read adjacent elements make a run: each element
+// is loaded, and a half widened, once for all of its taps.
 //
-//     for each run, and each cell i that it reads for these places:
-//         for each tap t of the run, where the cell belongs to a place p:
+//     for each run, and each element i that it reads for these places:
+//         for each tap t of the run, where the element belongs to a place p:
 //             sums[p, c] += in[i, c] * f[t, c]        or, for the gradient of the filter,
 //             sums[t, c] += in[i, c] * dy[p, c]
 #pragma once
@@ -27,7 +27,7 @@ constexpr int kPlaces = 4;
 // Taps whose sums are kept in registers: a window of 3 x 3.
 constexpr int kTaps = 9;
 
-// An address that is computed here. Compilers would rather keep one for each number that is read
+// Makes the compiler compute an address here. It would rather keep one for each number that is loaded
 // from there on, for which there are not enough registers.
 template <class T>
 BACKBLOCKS_INLINE const T* computed(const T* address) {
@@ -35,7 +35,7 @@ BACKBLOCKS_INLINE const T* computed(const T* address) {
     return address;
 }
 
-// Taps that read cells side by side: each place reads cells that its neighbours read too.
+// A run: taps that read adjacent elements, so that each place reads elements that its neighbours read too.
 struct Run {
     std::int64_t distance;  // of the first
     std::array<std::int64_t, kRun> numbers;
@@ -43,7 +43,7 @@ struct Run {
 // Those of 1, 2 and 3 taps.
 using Runs = std::array<std::vector<Run>, kRun>;
 
-// The place, of some that are `stride` cells apart, for which tap t reads cell i; -1 if none does.
+// The place, of some that are `stride` elements apart, for which tap t reads element i; -1 if none does.
 template <int places, int stride>
 constexpr int place_of(int i, int t) {
     return i >= t && (i - t) % stride == 0 && (i - t) / stride < places ? (i - t) / stride : -1;
@@ -65,16 +65,16 @@ BACKBLOCKS_INLINE void add_runs(const Runs& all, const T* from, std::int64_t ste
         const T* x = nullptr;
 #pragma GCC unroll 16
         for (int i = 0; i < (places - 1) * stride + taps; ++i) {
-            // Two cells after an address can be reached by the step alone.
+            // Two elements after an address can be reached by the step alone.
             if (i % 3 == 0) x = computed(from + run.distance + i * step);
             if (i % stride >= taps) continue;
-            Vector<Wide<T>> cell[vectors];
-            load_unordered(x + i % 3 * step, cell);
+            Vector<Wide<T>> element[vectors];
+            load_unordered(x + i % 3 * step, element);
 #pragma GCC unroll 3
             for (int t = 0; t < taps; ++t)
                 if (const int p = place_of<places, stride>(i, t); p >= 0)
 #pragma GCC unroll 8
-                    for (int v = 0; v < vectors; ++v) sum[p][v] += cell[v] * weight[t][v];
+                    for (int v = 0; v < vectors; ++v) sum[p][v] += element[v] * weight[t][v];
         }
     }
 }
@@ -97,7 +97,7 @@ BACKBLOCKS_INLINE void add_up_in_place(const Runs& runs, const T* from, std::int
         else store_unordered(sum[p], to + p * to_step);
 }
 
-// Where a gradient of filters finds cells and gradients, and how far ahead the next row of them is.
+// Where a gradient of filters finds elements and gradients, and how far ahead the next row of them is.
 struct Steps {
     std::int64_t x, dy, x_row, dy_row, x_soon;
 };
@@ -122,10 +122,10 @@ BACKBLOCKS_INLINE void add_products(const T* const (&x)[runs], const T* soon, co
 #pragma GCC unroll 9
         for (int r = 0; r < runs; ++r) {
             if (i % stride >= taps) continue;
-            const Vector<Wide<T>> cell = in_register(load(x[r] + i * steps.x));
+            const Vector<Wide<T>> element = in_register(load(x[r] + i * steps.x));
 #pragma GCC unroll 3
             for (int t = 0; t < taps; ++t)
-                if (const int p = place_of<places, stride>(i, t); p >= 0) sum[r][t] += cell * d[p];
+                if (const int p = place_of<places, stride>(i, t); p >= 0) sum[r][t] += element * d[p];
         }
 }
 
@@ -134,16 +134,16 @@ template <int stride, int runs, int taps, class T>
 void multiply_runs(const Run* run, const T* x, const T* dy, const Steps& steps, std::int64_t count,
                    Vector<Wide<T>> (&sums)[runs][taps]) {
     Vector<Wide<T>> sum[runs][taps] = {};
-    const T* cells[runs];
+    const T* elements[runs];
 #pragma GCC unroll 9
-    for (int r = 0; r < runs; ++r) cells[r] = x + run[r].distance;
+    for (int r = 0; r < runs; ++r) elements[r] = x + run[r].distance;
     const T* soon = x + steps.x_soon;
     const auto add = [&](auto places) __attribute__((always_inline)) {
-        add_products<places, stride>(cells, soon, dy, steps, sum);
+        add_products<places, stride>(elements, soon, dy, steps, sum);
         dy += places * steps.dy;
         soon += places * stride * steps.x;
 #pragma GCC unroll 9
-        for (int r = 0; r < runs; ++r) cells[r] += places * stride * steps.x;
+        for (int r = 0; r < runs; ++r) elements[r] += places * stride * steps.x;
     };
     for (; count >= kPlaces; count -= kPlaces) add(std::integral_constant<int, kPlaces>{});
     for (; count > 0; --count) add(std::integral_constant<int, 1>{});

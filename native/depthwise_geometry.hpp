@@ -1,4 +1,4 @@
-// Which cells the results of a depthwise convolution see, and those of the way back.
+// Geometry of depthwise convolution: which elements each result reads, forward and in the gradient.
 #pragma once
 
 #include <algorithm>
@@ -12,48 +12,48 @@ namespace backblocks::ISA::depthwise {
 
 using Place = std::array<std::int64_t, 3>;
 
-// The numbers of an input or an output.
-struct Volumes {
+// The sizes and strides of an input or an output.
+struct TensorLayout {
     std::int64_t images, channels;
     Place n;
     bool channels_first;
 
-    std::int64_t cells() const { return n[0] * n[1] * n[2]; }
-    std::int64_t size() const { return images * cells() * channels; }
-    // From a cell of a channel to the next, and to the next channel.
+    std::int64_t elements() const { return n[0] * n[1] * n[2]; }
+    std::int64_t size() const { return images * elements() * channels; }
+    // From a element of a channel to the next, and to the next channel.
     std::int64_t step() const { return channels_first ? 1 : channels; }
-    std::int64_t channel_step() const { return channels_first ? cells() : 1; }
-    std::int64_t image_step() const { return cells() * channels; }
+    std::int64_t channel_step() const { return channels_first ? elements() : 1; }
+    std::int64_t image_step() const { return elements() * channels; }
     std::int64_t row(std::int64_t d, std::int64_t h) const { return (d * n[1] + h) * n[2] * step(); }
 };
 
-inline Volumes cells_of(const Conv& conv) {
+inline TensorLayout inputs_of(const Conv& conv) {
     const auto& [d, h, w] = conv.axes;
     return {conv.images, conv.groups, {d.n, h.n, w.n}, conv.channels_first};
 }
 
-inline Volumes outputs_of(const Conv& conv) {
+inline TensorLayout outputs_of(const Conv& conv) {
     const auto& [d, h, w] = conv.axes;
     return {conv.images, conv.groups * conv.out, {d.out, h.out, w.out}, conv.channels_first};
 }
 
-// A convolution (from cells to outputs), or the way back.
+// A pass of a convolution: forward, from inputs to outputs, or back.
 struct Pass {
-    Volumes in, out;
+    TensorLayout in, out;
     std::array<Side, 3> sides;  // of `out`
     Place k;
     std::int64_t multiplier, lanes;
     bool back;
 
     Pass(const Conv& conv, bool back)
-        : in(back ? outputs_of(conv) : cells_of(conv)),
-          out(back ? cells_of(conv) : outputs_of(conv)),
+        : in(back ? outputs_of(conv) : inputs_of(conv)),
+          out(back ? inputs_of(conv) : outputs_of(conv)),
           k{conv.axes[0].k, conv.axes[1].k, conv.axes[2].k},
           multiplier(conv.out),
           lanes(conv.groups * conv.out),
           back(back) {
         for (std::size_t i = 0; i < 3; ++i)
-            sides[i] = back ? Side::cells(conv.axes[i]) : Side::outputs(conv.axes[i]);
+            sides[i] = back ? Side::inputs(conv.axes[i]) : Side::outputs(conv.axes[i]);
     }
 
     std::int64_t taps() const { return k[0] * k[1] * k[2]; }
@@ -73,11 +73,11 @@ struct Pass {
         return std::all_of(sides.begin(), sides.end(), [](auto& side) { return side.complete(); });
     }
     std::int64_t numbers() const { return in.size() + out.size(); }
-    // How much work it is, for parallel_for.
+    // The work, in bytes for parallel_for.
     template <class T>
     std::int64_t bytes() const {
         return static_cast<std::int64_t>(sizeof(T)) * numbers() +
-               in.images * lanes * std::min(in.cells(), out.cells()) * taps();
+               in.images * lanes * std::min(in.elements(), out.elements()) * taps();
     }
 };
 
@@ -100,7 +100,7 @@ void each_tap(const Sweeps& sweeps, F f) {
 
 // Calls f(place, where it stands in a channel) for the places of sweeps from `first` to `last`.
 template <class F>
-void each_place(const Volumes& out, const Sweeps& sweeps, const Place& first, const Place& last, F f) {
+void each_place(const TensorLayout& out, const Sweeps& sweeps, const Place& first, const Place& last, F f) {
     const auto end = [&](std::size_t i) { return std::min(last[i], sweeps[i]->count); };
     const auto at = [&](std::size_t i, std::int64_t j) { return sweeps[i]->first + j * sweeps[i]->step; };
     for (std::int64_t d = first[0]; d < end(0); ++d)
@@ -109,15 +109,15 @@ void each_place(const Volumes& out, const Sweeps& sweeps, const Place& first, co
                 f(Place{d, h, w}, out.row(at(0, d), at(1, h)) + at(2, w) * out.step());
 }
 
-// Where the cell of a tap stands in a channel of `in`; -1 if it is padding.
-inline std::int64_t real_cell(const Volumes& in, const Sweeps& sweeps, const std::array<Tap, 3>& tap,
+// Where the element of a tap stands in a channel of `in`; -1 if it is padding.
+inline std::int64_t real_element(const TensorLayout& in, const Sweeps& sweeps, const std::array<Tap, 3>& tap,
                        const Place& place) {
-    Place cell;
+    Place element;
     for (std::size_t i = 0; i < 3; ++i) {
-        cell[i] = tap[i].cell + place[i] * sweeps[i]->stride;
-        if (cell[i] < 0 || cell[i] >= in.n[i]) return -1;
+        element[i] = tap[i].element + place[i] * sweeps[i]->stride;
+        if (element[i] < 0 || element[i] >= in.n[i]) return -1;
     }
-    return in.row(cell[0], cell[1]) + cell[2] * in.step();
+    return in.row(element[0], element[1]) + element[2] * in.step();
 }
 
 }  // namespace backblocks::ISA::depthwise

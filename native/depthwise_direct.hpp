@@ -1,7 +1,7 @@
-// Depthwise convolution with the channels last, of cells where they stand: vectors run over channels.
+// Depthwise convolution with the channels last, which reads elements in place: vectors run over channels.
 //
-//     for each row of results, and in it for each stretch of them that have the same taps:
-//         for few places at a time, and for some vectors of channels: depthwise_runs.hpp
+//     for each row of results, and in it for each segment of results that have the same taps:
+//         for some results at a time, and for some vectors of channels: depthwise_micro_kernels.hpp
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "conv_plan.hpp"
-#include "depthwise_pass.hpp"
-#include "depthwise_runs.hpp"
+#include "depthwise_geometry.hpp"
+#include "depthwise_micro_kernels.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
@@ -26,8 +26,8 @@ namespace backblocks::ISA::depthwise {
 
 using convolution::Line, convolution::LineAxis, convolution::Segment;
 
-// Bytes of a cell from which on it pays to fetch cells before they are read: measured.
-constexpr std::int64_t kLargeCell = 512;
+// Bytes of a element from which on it pays to fetch elements before they are read: measured.
+constexpr std::int64_t kLargeElement = 512;
 // Partial sums of a gradient of filters, and all their numbers, at most.
 constexpr std::int64_t kParts = 32;
 constexpr std::int64_t kPartNumbers = 1 << 22;
@@ -55,15 +55,14 @@ struct FilterSums {
     }
 };
 
-// Where every result sees one channel, and channels lie side by side, nothing need be packed: rows of
-// results are made of cells where these are. Near the padding they have fewer taps.
+// Nothing is packed: rows of results are made of elements in place. Near the padding they have fewer taps.
 template <class T>
-class InPlace {
+class Direct {
     using N = Wide<T>;
     static constexpr std::int64_t v = kLanes<N>;
 
    public:
-    explicit InPlace(std::shared_ptr<const Pass> pass) : kept_(std::move(pass)), pass_(*kept_) {
+    explicit Direct(std::shared_ptr<const Pass> pass) : kept_(std::move(pass)), pass_(*kept_) {
         for (const Side& side : pass_.sides) axes_.emplace_back(side.sweeps, side.complete());
         for (std::size_t i = 0; i < 2; ++i) {
             targets_[i].resize(static_cast<std::size_t>(pass_.out.n[i]));
@@ -73,16 +72,13 @@ class InPlace {
                         targets_[i][static_cast<std::size_t>(line.target(j))] = {&line, &segment, j};
         }
     }
-    InPlace(const InPlace&) = delete;  // targets point to lines
+    Direct(const Direct&) = delete;  // targets point to lines
 
-    // Without vector instructions for it, halves are better widened once than for every tap.
-    static bool can_take(const Pass& pass) {
-        return !pass.in.channels_first && pass.multiplier == 1 && pass.lanes >= v &&
-               (std::is_same_v<T, N> || kVectorBytes >= 32);
-    }
+    // Rows of results.
+    std::int64_t rows() const { return pass_.out.images * pass_.out.n[0] * pass_.out.n[1]; }
 
     void run(const T* in, const T* f, T* out) const {
-        // Whole cache lines go past the cache if the result is too large for it.
+        // Streaming stores of whole cache lines, if the result is too large for the cache.
         constexpr std::int64_t line = kCacheLine / sizeof(N);
         const bool streamed = kCanStream && std::is_same_v<T, N> && 2 * v * sizeof(N) >= kCacheLine &&
                               pass_.lanes % line == 0 &&
@@ -96,7 +92,7 @@ class InPlace {
             each_stretch(begin, end, [&](const Stretch& stretch) {
                 add_up(stretch, in + stretch.from, weights, out + stretch.to, streamed);
             });
-            if (streamed) end_streams();
+            if (streamed) stream_fence();
         });
     }
 
@@ -120,9 +116,9 @@ class InPlace {
         std::int64_t place = 0;
 
         // Where there is only padding there is none, and any will do.
-        std::int64_t last_cell() const {
+        std::int64_t last_element() const {
             const auto last = static_cast<std::size_t>(segment->taps.last);
-            return last == 0 ? 0 : line->sweep.taps[last - 1].cell;
+            return last == 0 ? 0 : line->sweep.taps[last - 1].element;
         }
     };
 
@@ -144,7 +140,7 @@ class InPlace {
         for (const Line& line : axes_[2].lines)
             for (const Segment& segment : line.segments) {
                 Runs& runs = row.runs.emplace_back();
-                // Further apart, places share no cells.
+                // Further apart, places share no elements.
                 const std::size_t most = line.sweep.stride <= 2 ? kRun : 1;
                 each(*dt.line, *dt.segment, [&](const Tap& d) {
                     each(*ht.line, *ht.segment, [&](const Tap& h) {
@@ -152,13 +148,13 @@ class InPlace {
                         std::size_t count = 0;
                         std::int64_t after = 0;
                         each(line, segment, [&](const Tap& w) {
-                            const std::int64_t cell =
-                                pass_.in.row(d.cell, h.cell) + w.cell * pass_.in.step();
-                            if (count == most || (count > 0 && cell != after))
+                            const std::int64_t element =
+                                pass_.in.row(d.element, h.element) + w.element * pass_.in.step();
+                            if (count == most || (count > 0 && element != after))
                                 runs[std::exchange(count, 0) - 1].push_back(run);
-                            if (count == 0) run.distance = cell;
+                            if (count == 0) run.distance = element;
                             run.numbers[count++] = pass_.number(d, h, w);
-                            after = cell + pass_.in.step();
+                            after = element + pass_.in.step();
                         });
                         if (count > 0) runs[count - 1].push_back(run);
                     });
@@ -166,14 +162,14 @@ class InPlace {
             }
     }
 
-    // Results of a row that have the same taps, and where the first of them and its cells stand.
+    // Results of a row that have the same taps, and where the first of them and its elements stand.
     struct Stretch {
         const Runs& runs;
         std::int64_t count, from, from_step, to, to_step;
-        std::int64_t soon, soon_rows;  // the cells that the next row will be the first to read
+        std::int64_t soon, soon_rows;  // the elements that the next row will be the first to read
     };
 
-    // Calls f with the step from place to place, counted in steps from cell to cell.
+    // Calls f with the step from place to place, counted in steps from element to element.
     template <class F>
     void with_stride(const Stretch& stretch, F f) const {
         if (stretch.from_step == 2 * pass_.in.step())
@@ -184,7 +180,7 @@ class InPlace {
     // The weights of each tap begin a cache line, and not those that share one place in the cache.
     std::int64_t weight_step() const { return convolution::div_up(pass_.lanes, v) * v + 2 * v; }
 
-    // In the order in which cells are read.
+    // In the order in which elements are read.
     void widen_weights(const T* f, N* to) const {
         std::int64_t c = 0;
         for (; c + 2 * v <= pass_.lanes; c += 2 * v) {
@@ -196,12 +192,10 @@ class InPlace {
         for (; c < pass_.lanes; c += v) store(load(f + std::min(c, pass_.lanes - v)), to + c);
     }
 
-    std::int64_t rows() const { return pass_.out.images * pass_.out.n[0] * pass_.out.n[1]; }
-
     // Calls f for each stretch of the rows from `begin` to `end`.
     template <class F>
     void each_stretch(std::int64_t begin, std::int64_t end, F f) const {
-        const Volumes &in = pass_.in, &out = pass_.out;
+        const TensorLayout &in = pass_.in, &out = pass_.out;
         std::vector<Row> by_line(axes_[1].lines.size());  // which take turns
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t h = i % out.n[1], d = i / out.n[1] % out.n[0], image = i / out.n[1] / out.n[0];
@@ -213,7 +207,7 @@ class InPlace {
             const std::int64_t from = image * in.image_step() + in.row(dt.place * dt.line->sweep.stride,
                                                                        ht.place * ht.line->sweep.stride);
             const std::int64_t to = image * out.image_step() + out.row(d, h);
-            const std::int64_t soon = in.row(dt.last_cell(), ht.last_cell() + 1);
+            const std::int64_t soon = in.row(dt.last_element(), ht.last_element() + 1);
             std::size_t next = 0;
             for (const Line& line : axes_[2].lines) {
                 const std::int64_t from_step = line.sweep.stride * in.step();
@@ -232,11 +226,11 @@ class InPlace {
                 const auto add = [&](std::int64_t done, auto vectors) {
                     // The last vector may overlap the one before.
                     const std::int64_t c = std::min(done, pass_.lanes - vectors * v);
-                    const T* cells = from + j * stretch.from_step + c;
-                    fetch(stretch, cells, places);
+                    const T* elements = from + j * stretch.from_step + c;
+                    fetch(stretch, elements, places);
                     with_stride(stretch, [&](auto stride, std::int64_t step) {
                         add_up_in_place<stride, places, vectors>(
-                            stretch.runs, cells, step, f + done, weight_step(),
+                            stretch.runs, elements, step, f + done, weight_step(),
                             to + j * stretch.to_step + c, stretch.to_step, streamed);
                     });
                 };
@@ -251,13 +245,13 @@ class InPlace {
             });
     }
 
-    // Large cells are read in steps that processors do not foresee. Inline: else compilers find that
+    // Large elements are read in steps that processors do not foresee. Inline: else compilers find that
     // it does nothing, and leave it out.
     BACKBLOCKS_INLINE void fetch(const Stretch& stretch, const T* from, std::int64_t places) const {
-        const std::int64_t cell = pass_.in.step(), row = pass_.in.row(0, 1);
-        if (cell * static_cast<std::int64_t>(sizeof(T)) < kLargeCell) return;
+        const std::int64_t element = pass_.in.step(), row = pass_.in.row(0, 1);
+        if (element * static_cast<std::int64_t>(sizeof(T)) < kLargeElement) return;
         for (std::int64_t r = 0; r < stretch.soon_rows; ++r)
-            for (std::int64_t i = 0; i < places * stretch.from_step; i += cell)
+            for (std::int64_t i = 0; i < places * stretch.from_step; i += element)
                 __builtin_prefetch(from + stretch.soon + r * row + i, 0, 2);
     }
 

@@ -1,11 +1,12 @@
-// Max pooling that keeps where each window's winner was, and the gradients that go by it.
+// Max pooling with the argmax of each window as a second result, and the gradients that go by it.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
 
-#include "fold.hpp"
+#include "pool_choice.hpp"
 #include "pool_grad.hpp"
+#include "reduce.hpp"
 
 namespace backblocks::ISA {
 namespace {
@@ -16,11 +17,21 @@ void with_index(Index index, F f) {
     else f(std::int32_t{});
 }
 
-std::int64_t image_size(const Pool& pool) { return pool.cells() * pool.channels; }
+std::int64_t image_size(const Pool& pool) { return pool.elements() * pool.channels; }
 std::int64_t windows_size(const Pool& pool) { return pool.windows() * pool.channels; }
 
-// y[b, o, c] = max over cells i of window o: x[b, i, c]
-// argmax[b, o, c] = where the winner stands in its image or, with the batch, in x
+// Bytes of the loops below, for parallel_for.
+template <class T>
+std::int64_t bytes_of_scatter(const Pool& pool) {
+    return pool.images * image_size(pool) * static_cast<std::int64_t>(sizeof(T));
+}
+template <class T>
+std::int64_t bytes_of_gather(const Pool& pool) {
+    return pool.images * windows_size(pool) * static_cast<std::int64_t>(2 * sizeof(T));
+}
+
+// y[b, o, c] = max over elements i of window o: x[b, i, c]
+// argmax[b, o, c] = where the maximum is in its image or, with the batch, in x
 template <class T, class I>
 void pool_with_argmax(const T* x, T* y, I* argmax, const Pool& pool, bool of_batch) {
     using N = Wide<T>;
@@ -29,19 +40,19 @@ void pool_with_argmax(const T* x, T* y, I* argmax, const Pool& pool, bool of_bat
     const auto finish = [&](const RowPlace& place) {
         const std::int64_t first = place.row(pool) * width.out * channels;
         const std::int64_t image = of_batch ? place.image * image_size(pool) : 0;
-        return [=, &pool](std::int64_t i, const State<N>& state, auto lanes, std::int64_t) {
-            store_rounded(state.value, y + first + i, lanes);
-            // Counted along the width, cells begin with the window and its padding.
-            const std::int64_t count = count_of<N>(lanes);
+        return [=, &pool](std::int64_t i, const State<N>& state, auto full_or_tail, std::int64_t) {
+            store_rounded(state.value, y + first + i, full_or_tail);
+            // Along the width, the index counts from the window and its padding.
+            const std::int64_t count = count_of<N>(full_or_tail);
             std::int64_t o = i / channels, c = i % channels;
             for (std::int64_t lane = 0; lane < count; ++lane) {
-                const std::int64_t cell = state.at[lane] + pool.axes[2].cell(o, 0);
-                argmax[first + i + lane] = static_cast<I>(cell * channels + c + image);
+                const std::int64_t element = state.index[lane] + pool.axes[2].element(o, 0);
+                argmax[first + i + lane] = static_cast<I>(element * channels + c + image);
                 if (++c == channels) c = 0, ++o;
             }
         };
     };
-    fold_windows<Fold::winner, T>({x, nullptr}, pool, finish, Numbering::in_image);
+    reduce_windows<Reduction::max_with_argmax, T>({x, nullptr}, pool, finish, Indexing::in_image);
 }
 
 // Whether every index is within the image of its own window.
@@ -66,8 +77,7 @@ void grad_with_argmax(const T* dy, const I* argmax, T* dx, const Pool& pool, boo
     using N = Wide<T>;
     const std::int64_t size = image_size(pool), windows = windows_size(pool);
     const bool at_home = !of_batch || all_at_home(argmax, pool);
-    const std::int64_t bytes = pool.images * size * static_cast<std::int64_t>(sizeof(T));
-    parallel_for(pool.images, bytes, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(pool.images, bytes_of_scatter<T>(pool), [&](std::int64_t begin, std::int64_t end) {
         constexpr bool in_place = std::is_same_v<T, N>;
         const std::unique_ptr<N[]> wide(in_place ? nullptr : new N[static_cast<std::size_t>(size)]);
         for (std::int64_t image = begin; image < end; ++image) {
@@ -86,7 +96,7 @@ void grad_with_argmax(const T* dy, const I* argmax, T* dx, const Pool& pool, boo
                     store_rounded(load(sum + i, lanes), dx + image * size + i, lanes);
                 });
         }
-        end_streams();
+        stream_fence();
     });
 }
 
@@ -95,8 +105,7 @@ template <class T, class I>
 void grad_grad_with_argmax(const T* ddx, const I* argmax, T* ddy, const Pool& pool, bool of_batch) {
     const std::int64_t size = image_size(pool), windows = windows_size(pool);
     const std::int64_t limit = of_batch ? pool.images * size : size;
-    const std::int64_t bytes = pool.images * windows * static_cast<std::int64_t>(2 * sizeof(T));
-    parallel_for(pool.images * windows, bytes, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(pool.images * windows, bytes_of_gather<T>(pool), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t o = begin; o < end;) {
             const std::int64_t image = o / windows, last = std::min((image + 1) * windows, end);
             const T* from = ddx + (of_batch ? 0 : image * size);
@@ -134,6 +143,26 @@ void max_pool_grad_grad_with_argmax(Type type, const void* ddx, const void* argm
         with_index(index, [&]<class I>(I) {
             grad_grad_with_argmax(in<T>(ddx), in<I>(argmax), out<T>(ddy), pool, index.of_batch);
         });
+    });
+}
+
+Choice explain_max_pool_with_argmax(Type type, const Pool& pool) {
+    return with_type(type, [&]<class T>(T) {
+        return explain_reduction<Reduction::max_with_argmax, T>(pool);
+    });
+}
+
+Choice explain_max_pool_grad_with_argmax(Type type, const Pool& pool) {
+    return with_type(type, [&]<class T>(T) {
+        return Choice{kIsaName, "scatter", "the argmax says where each gradient goes"}.with_loop(
+            pool.images, bytes_of_scatter<T>(pool));
+    });
+}
+
+Choice explain_max_pool_grad_grad_with_argmax(Type type, const Pool& pool) {
+    return with_type(type, [&]<class T>(T) {
+        return Choice{kIsaName, "gather", "the argmax says where each value is"}.with_loop(
+            pool.images * windows_size(pool), bytes_of_gather<T>(pool));
     });
 }
 

@@ -1,5 +1,5 @@
-// The gradient of convolution in its filter, of few input channels. Their rows would not fill a tile
-// (see tile.hpp); those of all taps do:
+// The gradient of convolution in its filter, for a small count of input channels. Their rows would not fill a
+// register tile (see tile.hpp); those of all taps do:
 //
 //     for each task: some rows of windows o of an image
 //         copy the rows of x that they see, with zeros for padding but along the depth
@@ -11,8 +11,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "conv.hpp"
-#include "conv_filter_copy.hpp"
+#include "conv_algorithms.hpp"
+#include "conv_filter_pack.hpp"
+#include "conv_filter_small_channels.hpp"
 #include "half.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
@@ -24,27 +25,24 @@ namespace {
 using namespace ISA;
 using namespace ISA::filter_gradient;
 
-// Windows that are added up at a time; a sum of sums of so many stays close to the true one.
-constexpr std::int64_t kTogether = 256;
 // Rows of windows are shared out among so many tasks, whose sums are added in their order. There are
-// more if one would have more windows than this.
+// more if one would have more windows than this, but no more than these bytes of sums.
 constexpr std::int64_t kTasks = 32;
-constexpr std::int64_t kWindows = 1 << 15;
-// Bytes of the sums of a task and of all of them, and of what a task copies at a time, at most.
-constexpr std::int64_t kBytesOfSums = 1 << 19;
+constexpr std::int64_t kWindowsOfTask = 1 << 15;
 constexpr std::int64_t kBytesOfTasks = 16 << 20;
-constexpr double kBytesCopied = 1 << 19;
 
 template <class N>
-class FewChannels {
+class SmallChannelsGrad {
+    using Sizes = SmallChannels<N>;
+
    public:
-    explicit FewChannels(const Conv& conv) : conv_(conv) {
+    explicit SmallChannelsGrad(const Conv& conv) : conv_(conv) {
         const auto& [depth, height, width] = conv.axes;
-        at_once_ = at_once(conv);
+        at_once_ = Sizes::rows_at_once(conv);
         bands_ = div_up(height.out, at_once_);
         units_ = conv.images * depth.out * bands_;
-        const std::int64_t wanted = std::max(kTasks, units_ * at_once_ * width.out / kWindows);
-        tasks_ = std::min({units_, wanted, kBytesOfTasks / bytes_of_sums(conv)});
+        const std::int64_t wanted = std::max(kTasks, units_ * at_once_ * width.out / kWindowsOfTask);
+        tasks_ = std::min({units_, wanted, kBytesOfTasks / Sizes::bytes_of_sums(conv)});
         row_ = reach(width, width.out) * conv.in;
         plane_ = reach(height, at_once_) * row_;
         for (std::int64_t d = 0; d < depth.k; ++d)
@@ -55,16 +53,14 @@ class FewChannels {
                                           w * width.d * conv.in + c);
     }
 
-    // Rows of a panel of dy are vectors as they stand. Several taps but along the width make it pay.
-    static bool takes(const Conv& conv) {
-        const auto& [depth, height, width] = conv.axes;
-        if (conv.channels_first || conv.groups > 1 || conv.in >= kFew || conv.out % kLanes<N>)
-            return false;
-        const auto real = [](std::int64_t n) { return static_cast<double>(n); };
-        const double row = real(reach(width, width.out)) * real(conv.in);
-        const double rows = real(reach(height, at_once(conv))) * real(depth.k);
-        return real(depth.k) * real(height.k) >= 3 && row * rows * sizeof(N) <= kBytesCopied &&
-               bytes_of_sums(conv) <= kBytesOfSums;
+    std::int64_t rows_at_once() const { return at_once_; }
+    std::int64_t tasks() const { return tasks_; }
+
+    // The work, as bytes that could be moved meanwhile: a core multiplies some four times while it moves one.
+    std::int64_t work() const {
+        const double bytes = static_cast<double>(units_ * at_once_) *
+                             static_cast<double>(conv_.axes[2].out * std::ssize(places_) * conv_.out) / 4;
+        return static_cast<std::int64_t>(std::min(bytes, 0x1p60));
     }
 
     // Gives whether no sum is NaN: an infinity times a zero that stands for padding is, and may not
@@ -73,18 +69,14 @@ class FewChannels {
         const std::int64_t size = std::ssize(places_) * conv_.out;
         Room<N> room;
         N* const all = room.of(tasks_ * size);
-        // A core multiplies some four times while it moves a byte.
-        const double bytes = static_cast<double>(units_ * at_once_) *
-                             static_cast<double>(conv_.axes[2].out * size) / 4;
-        const auto work = static_cast<std::int64_t>(std::min(bytes, 0x1p60));
-        parallel_for(tasks_, work, [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(tasks_, work(), [&](std::int64_t begin, std::int64_t end) {
             Room<N> copied;
             N* const copy = copied.of(conv_.axes[0].k * plane_);
             for (std::int64_t task = begin; task < end; ++task) {
                 N* const sums = all + task * size;
                 std::fill_n(sums, size, N{0});
-                const Range some = part(units_, tasks_, task);
-                for (std::int64_t unit = some.first; unit < some.last; ++unit)
+                const Range units = part(units_, tasks_, task);
+                for (std::int64_t unit = units.first; unit < units.last; ++unit)
                     add_rows(unit, x, dy, copy, sums);
             }
         });
@@ -93,20 +85,8 @@ class FewChannels {
     }
 
    private:
-    static std::int64_t bytes_of_sums(const Conv& conv) {
-        const auto& [depth, height, width] = conv.axes;
-        const double sums = static_cast<double>(depth.k) * static_cast<double>(height.k) *
-                            static_cast<double>(width.k * conv.in) * static_cast<double>(conv.out);
-        return static_cast<std::int64_t>(std::min(sums * sizeof(N), 0x1p60));
-    }
-
-    static std::int64_t at_once(const Conv& conv) {
-        return std::clamp<std::int64_t>(kTogether / conv.axes[2].out, 1, conv.axes[1].out);
-    }
-
-    // Cells from the first to the last that so many windows see.
     static std::int64_t reach(const TapAxis& axis, std::int64_t windows) {
-        return (windows - 1) * axis.s + (axis.k - 1) * axis.d + 1;
+        return Sizes::reach(axis, windows);
     }
 
     void add_rows(std::int64_t unit, const N* x, const N* dy, N* copy, N* sums) const {
@@ -116,11 +96,11 @@ class FewChannels {
         const std::int64_t image = plane / depth.out;
         Range real{depth.k, depth.k};  // taps along the depth
         for (std::int64_t d = 0; d < depth.k; ++d) {
-            const std::int64_t cell = plane % depth.out * depth.s - depth.pads + d * depth.d;
-            if (cell < 0 || cell >= depth.n) continue;
+            const std::int64_t element = plane % depth.out * depth.s - depth.pads + d * depth.d;
+            if (element < 0 || element >= depth.n) continue;
             real = {std::min(real.first, d), d + 1};
             for (std::int64_t h = 0; h < reach(height, rows); ++h)
-                copy_row(x, image * depth.n + cell, first * height.s - height.pads + h,
+                copy_row(x, image * depth.n + element, first * height.s - height.pads + h,
                          copy + d * plane_ + h * row_);
         }
         const std::int64_t each = std::ssize(places_) / depth.k;
@@ -147,28 +127,28 @@ class FewChannels {
     void multiply(Range places, const N* copy, const N* dy, std::int64_t rows, N* sums) const {
         const std::int64_t width = conv_.axes[2].out;
         const std::int64_t tiles = div_up(places.size(), most_rows(vectors));
-        for (std::int64_t o = 0; o < width; o += kTogether)
+        for (std::int64_t o = 0; o < width; o += Sizes::kWindows)
             for (std::int64_t i = 0; i < tiles; ++i) {
-                const Range few = part(places.size(), tiles, i);
-                add_tile<vectors>({places.first + few.first, places.first + few.last},
-                                  {o, std::min(o + kTogether, width)}, copy, dy, rows, sums);
+                const Range some = part(places.size(), tiles, i);
+                add_tile<vectors>({places.first + some.first, places.first + some.last},
+                                  {o, std::min(o + Sizes::kWindows, width)}, copy, dy, rows, sums);
             }
     }
 
-    // Few taps and channels, over some windows of each row.
+    // A register tile: some taps and channels, over some windows of each row.
     template <int vectors>
-    void add_tile(Range few, Range windows, const N* copy, const N* dy, std::int64_t rows,
+    void add_tile(Range some, Range windows, const N* copy, const N* dy, std::int64_t rows,
                   N* sums) const {
         const std::int64_t x_step = conv_.axes[2].s * conv_.in;
         copy += windows.first * x_step;
         dy += windows.first * conv_.out;
-        sums += few.first * conv_.out;
-        with_constant<most_rows(vectors)>(few.size(), [&](auto count) {
+        sums += some.first * conv_.out;
+        with_constant<most_rows(vectors)>(some.size(), [&](auto count) {
             Tile<N, count, vectors> tile;
             tile.clear();
             for (std::int64_t o = 0; o < rows; ++o)
                 tile.add(windows.size(),
-                         {copy + o * conv_.axes[1].s * row_, places_.data() + few.first}, 0, x_step,
+                         {copy + o * conv_.axes[1].s * row_, places_.data() + some.first}, 0, x_step,
                          dy + o * conv_.axes[2].out * conv_.out, conv_.out);
             for (int i = 0; i < count; ++i, sums += conv_.out)
                 for (int v = 0; v < vectors; ++v) {
@@ -182,20 +162,28 @@ class FewChannels {
     std::int64_t at_once_, bands_;  // rows of windows that are added up together, and how many times
     std::int64_t units_, tasks_;    // bands of all planes
     std::int64_t row_, plane_;      // numbers of the copy
-    std::vector<std::int64_t> places_;  // of each tap and channel, from a window's first cell
+    std::vector<std::int64_t> places_;  // of each tap and channel, from a window's first element
 };
 
 }  // namespace
 
-ConvKernels::Ready ISA::filter_grad_of_few_channels(Type type, const Conv& conv,
-                                                    ConvKernels::Ready plain) {
+ConvKernels::Ready ISA::small_channels_filter_grad(Type type, const Conv& conv,
+                                                   ConvKernels::Ready direct) {
     return with_type(type, [&]<class T>(T) -> ConvKernels::Ready {
         if constexpr (std::is_same_v<T, Wide<T>>)
-            if (FewChannels<T>::takes(conv))
-                return [few = FewChannels<T>(conv), plain](const void* x, const void* dy, void* dw) {
-                    if (!few.run(in<T>(x), in<T>(dy), out<T>(dw))) plain(x, dy, dw);
-                };
-        return plain;
+            return [grad = SmallChannelsGrad<T>(conv), direct](const void* x, const void* dy, void* dw) {
+                if (!grad.run(in<T>(x), in<T>(dy), out<T>(dw))) direct(x, dy, dw);
+            };
+        return direct;
+    });
+}
+
+void ISA::explain_small_channels_filter_grad(Type type, const Conv& conv, Choice& choice) {
+    with_type(type, [&]<class T>(T) {
+        const SmallChannelsGrad<Wide<T>> grad(conv);
+        choice.with("rows of windows at a time", grad.rows_at_once());
+        choice.with("register tile", {most_rows(2), kPanel<Wide<T>>});
+        choice.with_loop(grad.tasks(), grad.work());
     });
 }
 

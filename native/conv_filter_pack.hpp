@@ -1,5 +1,5 @@
-// Rows of a tensor, copied in the order in which tiles (see tile.hpp) read them; and sums, added up and
-// rounded.
+// Packing for the filter gradient: rows of a tensor, copied in the order in which register tiles (see
+// tile.hpp) read them; and sums of chunks, added up and rounded.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "conv_filter_small_channels.hpp"
 #include "half.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
@@ -20,10 +21,10 @@
 
 namespace backblocks::ISA::filter_gradient {
 
-// With fewer channels a tile has too few rows to hide the time that a multiply-add takes.
-constexpr std::int64_t kFew = 4;
+// With fewer channels a register tile has too few rows to hide the latency of a multiply-add.
+constexpr std::int64_t kSmallChannels = SmallChannels<float>::kEnough;
 
-// Numbers of a place in a copied group of x: as many as the largest tile has rows.
+// Numbers of a place in a packed group of x: as many as the largest register tile has rows.
 constexpr int kPitch = most_rows(1);
 
 constexpr std::int64_t div_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -45,7 +46,7 @@ struct Line {
     }
 };
 
-// Channels in groups, as tiles read them. Of a row, that is a line of places for each group, with
+// Channels in groups, as register tiles read them. A packed row has a line of places for each group, with
 // `pitch` numbers for each place.
 struct Groups {
     std::vector<Range> channels;
@@ -67,7 +68,7 @@ struct Groups {
         groups.pitch = kPitch;
         if (const auto count = groups.channels.size(); count > 1) {
             Range &a = groups.channels[count - 2], &b = groups.channels[count - 1];
-            if (b.size() < kFew) a.last = b.first = a.first + div_up(all - a.first, 2);
+            if (b.size() < kSmallChannels) a.last = b.first = a.first + div_up(all - a.first, 2);
         }
         return groups;
     }
@@ -81,9 +82,9 @@ void widen_all(const T* from, std::int64_t count, Wide<T>* to) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = widen(from[i]);
 }
 
-// to[p * pitch + c] = line[p, c], where places lie side by side in the line.
+// to[p * pitch + c] = line[p, c], of a line whose places are contiguous.
 template <int pitch, class T>
-void turn_group(const Line<T>& line, std::int64_t places, std::int64_t channels, Wide<T>* to) {
+void transpose_group(const Line<T>& line, std::int64_t places, std::int64_t channels, Wide<T>* to) {
     using N = Wide<T>;
     constexpr std::int64_t lanes = kLanes<N>;
     for (std::int64_t c = 0; c < channels; c += lanes) {
@@ -91,12 +92,11 @@ void turn_group(const Line<T>& line, std::int64_t places, std::int64_t channels,
         for (std::int64_t begin = 0; lanes <= places && begin < places; begin += lanes) {
             const std::int64_t p = std::min(begin, places - lanes);
             Vector<N> v[lanes];
-            // What is stored beyond the last channel is either not looked at or the next place's,
-            // which comes later.
+            // Numbers stored after the last channel are not read, or are the next place's, which is stored later.
 #pragma GCC unroll 16
             for (std::int64_t i = 0; i < lanes; ++i)
                 v[i] = load(line.first + std::min(c + i, channels - 1) * line.channel + p);
-            turn(v);
+            transpose_square(v);
 #pragma GCC unroll 16
             for (std::int64_t i = 0; i < lanes; ++i) store_vector(to + (p + i) * pitch + c, v[i]);
         }
@@ -106,15 +106,15 @@ void turn_group(const Line<T>& line, std::int64_t places, std::int64_t channels,
     }
 }
 
-// Copies some places of a row. The groups' lines begin `stride` numbers apart.
+// Packs some places of a row. The groups' lines begin `stride` numbers apart.
 template <int pitch, class T>
-void deal(const Line<T>& line, std::int64_t places, const Groups& groups, std::int64_t stride,
-          Wide<T>* to, Room<Wide<T>>& spare) {
+void pack_line(const Line<T>& line, std::int64_t places, const Groups& groups, std::int64_t stride,
+          Wide<T>* to, Room<Wide<T>>& scratch) {
     using N = Wide<T>;
     if (line.channel != 1) {
         for (const Range& channels : groups.channels) {
             const Line<T> from = line.from(0, channels.first);
-            if (line.place == 1) turn_group<pitch>(from, places, channels.size(), to);
+            if (line.place == 1) transpose_group<pitch>(from, places, channels.size(), to);
             else
                 for (std::int64_t c = 0; c < channels.size(); ++c)
                     for (std::int64_t p = 0; p < places; ++p)
@@ -129,8 +129,8 @@ void deal(const Line<T>& line, std::int64_t places, const Groups& groups, std::i
         if constexpr (std::is_same_v<T, N>) {
             wide = line.from(p, 0).first;
         } else {
-            wide = spare.of(all);
-            widen_all(line.from(p, 0).first, all, spare.of(all));
+            wide = scratch.of(all);
+            widen_all(line.from(p, 0).first, all, scratch.of(all));
         }
         N* place = to;
         for (const Range& channels : groups.channels) {
@@ -161,7 +161,7 @@ template <class T>
 void add_chunks(const Wide<T>* chunks, std::int64_t count, std::int64_t size, T* dw) {
     const auto bytes = size * count * static_cast<std::int64_t>(sizeof(*chunks));
     parallel_for(size, bytes, [=](std::int64_t begin, std::int64_t end) {
-        std::array<Wide<T>, 512> sum;  // of some that are side by side
+        std::array<Wide<T>, 512> sum;  // of adjacent numbers
         for (std::int64_t i = begin; i < end; i += std::ssize(sum)) {
             const std::int64_t some = std::min(end - i, std::ssize(sum));
             sum.fill(0);

@@ -1,0 +1,110 @@
+// The gradient of max pooling by the argmax of windows.
+//
+//     argmax[o, c] = index in window o of the first of its largest elements
+//     dx[b, i, c] = sum over windows o that cover element i: dy[b, o, c] if argmax[o, c] is i's index
+//
+// The argmax of a row of windows is buffered until no row of dx needs it. Vectors are of channels, as
+// they lie in memory: a half is widened only to be added.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "reduce_columns.hpp"
+#include "pool_grad_tiles.hpp"
+
+namespace backblocks::ISA {
+
+// One thread's row buffers.
+template <class T>
+class ArgmaxRows {
+    using B = Raw<T>;
+    using ByColumns = Columns<Reduction::argmax, T>;
+    static constexpr std::int64_t lanes = kLanes<B>;
+
+   public:
+    static std::int64_t row_size(const Pool& pool) { return pool.axes[2].out * pool.channels; }
+
+    explicit ArgmaxRows(const PoolGradient<T>& all)
+        : all_(all), buffers_(all, row_size(all.pool)) {
+        const auto algorithm = choose_reduction<Reduction::argmax, T>(all.pool).algorithm;
+        if (algorithm != ReduceAlgorithm::each_window)
+            by_columns_.emplace(in_, all.pool, algorithm == ReduceAlgorithm::dense_columns);
+    }
+
+    // Fills a tile of dx.
+    void operator()(std::int64_t tile) {
+        buffers_.each_row(tile, [&](const RowPlace& elements) { fill(elements); });
+    }
+
+   private:
+    // The argmax of a row of windows that cover a row of elements, and the index that the row's first
+    // element would have in a window that begins with it.
+    struct Above {
+        const B *argmax, *dy;
+        std::int64_t index;
+    };
+
+    void fill(const RowPlace& elements) {
+        const Pool& pool = all_.pool;
+        const auto& [depth, height, width] = pool.axes;
+        above_.clear();
+        buffers_.each_above(
+            elements,
+            [&](const RowPlace& place, B* buffer) {
+                const auto keep = [=](std::int64_t i, const auto& state, auto full_or_tail, std::int64_t)
+                                      BACKBLOCKS_INLINED {
+                    store((RawVector<T>)state.index, buffer + i, full_or_tail);
+                };
+                if (by_columns_) return (*by_columns_)(place, keep);
+                reduce_row<Reduction::argmax>(in_, pool, all_.full, place, Indexing::in_window, keep);
+            },
+            [&, this](const RowPlace& place, const B* buffer) {
+                const T* dy = all_.dy + place.row(pool) * row_size(pool);
+                const std::int64_t d = elements.d - depth.element(place.d, 0);
+                const std::int64_t h = elements.h - height.element(place.h, 0);
+                above_.push_back({buffer, reinterpret_cast<const B*>(dy),
+                                  (d * height.k + h) * width.k});
+            });
+        const Above *first = above_.data(), *last = first + above_.size();
+        B* to = reinterpret_cast<B*>(all_.dx + all_.row(elements));
+        const std::int64_t channels = pool.channels;
+        const bool streamed = kStreamable<B> && all_.large &&
+                              static_cast<std::size_t>(channels) * sizeof(T) % kCacheLine == 0;
+        const Streaming streaming = streamed ? streaming_to(to) : Streaming::off;
+        for (std::int64_t w = 0; w < width.n; ++w, to += channels) {
+            const Range windows = all_.width.over(w);
+            const std::int64_t place = w - width.element(windows.first, 0);
+            const auto step = static_cast<B>(width.s);
+            const auto sum = [=](std::int64_t i, auto, auto vectors) BACKBLOCKS_INLINED {
+                typename decltype(vectors)::template Of<RawSums<T>> sums;
+                for (const Above* above = first; above < last; ++above) {
+                    const std::int64_t begin = windows.first * channels + i;
+                    const std::int64_t end = windows.last * channels;
+                    auto index = static_cast<B>(above->index + place);
+                    for (std::int64_t at = begin; at < end; at += channels) {
+                        const B *argmax = above->argmax + at, *dy = above->dy + at;
+                        sums.each([&](RawSums<T>& one, int v) BACKBLOCKS_INLINED {
+                            const RawVector<T> won = load(argmax + v * lanes) == broadcast(index);
+                            one.add(won & load(dy + v * lanes));
+                        });
+                        index = static_cast<B>(index - step);
+                    }
+                }
+                sums.each([&](const RawSums<T>& one, int v) BACKBLOCKS_INLINED {
+                    store_rounded(one.rounded(), to + i + v * lanes, FullVector{}, streaming);
+                });
+            };
+            each_vectors<B, 4>(channels, sum);
+        }
+    }
+
+    const PoolGradient<T>& all_;
+    ReduceInputs<T> in_{all_.x, nullptr};
+    std::optional<ByColumns> by_columns_;  // or each window by itself
+    RowBuffers<T, B> buffers_;
+    std::vector<Above> above_;
+};
+
+}  // namespace backblocks::ISA
