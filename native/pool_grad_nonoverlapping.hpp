@@ -33,7 +33,7 @@ const Raw<T>* raw(const T* from) {
 
 // A sum that begins with zero has no -0: neither has a share.
 template <class T>
-BACKBLOCKS_INLINED auto without_negative_zero(const auto& bits) {
+BACKBLOCKS_INLINED inline auto without_negative_zero(const auto& bits) {
     using Bits = std::remove_cvref_t<decltype(bits)>;
     return bits == std::numeric_limits<Raw<T>>::min() ? Bits{} : bits;
 }

@@ -351,10 +351,9 @@ __attribute__((noinline)) void reduce_box(const ReduceInputs<T>& in, const Box& 
     using N = Reduced<reduction, T>;
     using Reducer = BoxReducer<reduction, T, lane_stride, indexed>;
     constexpr int most = Reducer::most_vectors;
-    const Reducer reducer(in, box);
-    const auto reduce = [&](std::int64_t i, auto full_or_tail, auto vectors) BACKBLOCKS_INLINED {
-        reducer(i, full_or_tail, vectors, finish);
-    };
+    // By value: the compiler keeps in registers what no store can alias.
+    const auto reduce = [=, reducer = Reducer(in, box)](std::int64_t i, auto full_or_tail, auto vectors)
+                            BACKBLOCKS_INLINED { reducer(i, full_or_tail, vectors, finish); };
     // Elements of many vectors are read in long stretches. Sums of fewer were faster four vectors at a time.
     if constexpr (reduction == Reduction::sum)
         if (box.length <= most * kLanes<N>) return each_vectors<N, 4>(box.length, reduce);
