@@ -5,9 +5,9 @@ is a group of ops, titled by the first line of its docstring, and every module i
 found by being there.
 
 A module whose name begins with an underscore declares no op; the underscore keeps it out of this namespace,
-which is the user's. Other packages of backblocks build on `_op`, `_plan`, `_spec`, `_pins`, `_inputs`, `_values`,
-`_handles`, `_kernels`, `_memory` and `_rng_state`. `_elementwise`, `_interruptible`, `_philox` and `_workspace`
-serve the ops of this package alone, as import-linter checks.
+which is the user's. Other packages of backblocks build on `_op`, `_plan`, `_spec`, `_pins`, `_inputs`,
+`_values`, `_handles`, `_kernels`, `_memory` and `_rng_state`. `_elementwise`, `_interruptible`, `_philox` and
+`_workspace` serve the ops of this package alone, as import-linter checks.
 """
 
 import importlib

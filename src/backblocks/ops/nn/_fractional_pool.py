@@ -230,9 +230,19 @@ def forward_cells(y: Any, value: Spec, *, overlapping: bool, rule: str) -> list[
 
 # -- what both ways of pooling have ----------------------------------------------------------------
 
-_ramp = np.arange(16.0).reshape(1, 4, 4, 1)
-_halves: dict[str, Any] = {"pooling_ratio": (1, 2, 2, 1)}
-_fixed: dict[str, Any] = {"pooling_ratio": (1, 1, 1.5, 1), "deterministic": True, "seed": 1}
+# Tensors and sequences of worked cases.
+RAMP = np.arange(16.0).reshape(1, 4, 4, 1)
+LINE, EMPTY = np.array([1.0, 5, 2, 3, 4]).reshape(1, 1, 5, 1), np.zeros((0, 4, 4, 1))
+GRADIENT = np.array([2.0, 6, 8]).reshape(1, 1, 3, 1)
+HALVES: dict[str, Any] = {"pooling_ratio": (1, 2, 2, 1)}
+FIXED: dict[str, Any] = {"pooling_ratio": (1, 1, 1.5, 1), "deterministic": True, "seed": 1}
+WHOLE, TWO, THREE = np.array([0, 1]), np.array([0, 2, 4]), np.array([0, 1, 3, 5])
+TWO_WINDOWS = {"row_pooling_sequence": TWO, "col_pooling_sequence": TWO}
+THREE_WINDOWS = {"row_pooling_sequence": WHOLE, "col_pooling_sequence": THREE}
+
+
+def row(*values: Any) -> Array:
+    return np.array(values).reshape(1, 1, -1, 1)
 
 
 def complete(pool: Op) -> None:
@@ -262,22 +272,20 @@ def complete(pool: Op) -> None:
         error="must not be larger than the size it divides, 1",
     )  # fmt: skip
     pool.fails(
-        "CVE-2022-41900: ratios below 1", value=_ramp, pooling_ratio=(1.0, 0.5, 0.5, 1.0),
+        "CVE-2022-41900: ratios below 1", value=RAMP, pooling_ratio=(1.0, 0.5, 0.5, 1.0),
         error="at least 1",
     )  # fmt: skip
     pool.fails(
-        "CVE-2023-25801: a ratio for the batch", value=_ramp, pooling_ratio=(2.0, 1.0, 1.0, 1.0),
+        "CVE-2023-25801: a ratio for the batch", value=RAMP, pooling_ratio=(2.0, 1.0, 1.0, 1.0),
         error="must be 1 for batch",
     )  # fmt: skip
+    pool.fails("a ratio for two", value=RAMP, pooling_ratio=(2.0, 2.0), error="must have 4 entries")
     pool.fails(
-        "a ratio for two", value=_ramp, pooling_ratio=(2.0, 2.0), error="must have 4 entries"
-    )
-    pool.fails(
-        "a ratio that is no number", value=_ramp, pooling_ratio=(1.0, np.nan, 1.0, 1.0),
+        "a ratio that is no number", value=RAMP, pooling_ratio=(1.0, np.nan, 1.0, 1.0),
         error="must be finite",
     )  # fmt: skip
-    pool.fails("not an image", value=_ramp[0], **_halves, error="must have 4 dimensions")
+    pool.fails("not an image", value=RAMP[0], **HALVES, error="must have 4 dimensions")
     pool.fails(
-        "a seed that would not count", value=_ramp, **_halves, seed=1, error="must be 0 unless"
+        "a seed that would not count", value=RAMP, **HALVES, seed=1, error="must be 0 unless"
     )
-    pool.fails("a seed too large", value=_ramp, **_fixed, seed2=2**63, error="64 bits")
+    pool.fails("a seed too large", value=RAMP, **FIXED, seed2=2**63, error="64 bits")

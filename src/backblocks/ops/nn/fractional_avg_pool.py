@@ -14,12 +14,24 @@ from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Flag
 from backblocks.ops.nn._fractional_pool import (
     COLS,
+    EMPTY,
+    FIXED,
+    GRADIENT,
+    HALVES,
+    LINE,
+    RAMP,
     ROWS,
     SAME_SEQUENCES,
+    THREE,
+    THREE_WINDOWS,
+    TWO,
+    TWO_WINDOWS,
+    WHOLE,
     along,
     complete,
     forward_cells,
     fractional,
+    row,
     sequences,
     window_access,
     window_count,
@@ -119,38 +131,24 @@ fractional_avg_pool.differs(
     ours="Integers are added up in 64 bits, half types in float32.",
 )
 
-_ramp = np.arange(16.0).reshape(1, 4, 4, 1)
-_line, _empty = np.array([1.0, 5, 2, 3, 4]).reshape(1, 1, 5, 1), np.zeros((0, 4, 4, 1))
-_gradient = np.array([2.0, 6, 8]).reshape(1, 1, 3, 1)
-_halves: dict[str, Any] = {"pooling_ratio": (1, 2, 2, 1)}
-_fixed: dict[str, Any] = {"pooling_ratio": (1, 1, 1.5, 1), "deterministic": True, "seed": 1}
-_whole, _two, _three = np.array([0, 1]), np.array([0, 2, 4]), np.array([0, 1, 3, 5])
-_two_windows = {"row_pooling_sequence": _two, "col_pooling_sequence": _two}
-_three_windows = {"row_pooling_sequence": _whole, "col_pooling_sequence": _three}
-
-
-def _row(*values: Any) -> Array:
-    return np.array(values).reshape(1, 1, -1, 1)
-
-
 fractional_avg_pool.case(
-    "a ratio of 2 leaves nothing to chance", value=_ramp, **_halves,
-    out=(_ramp[:, ::2, ::2] + (0 + 1 + 4 + 5) / 4, _two, _two),
+    "a ratio of 2 leaves nothing to chance", value=RAMP, **HALVES,
+    out=(RAMP[:, ::2, ::2] + (0 + 1 + 4 + 5) / 4, TWO, TWO),
 )  # fmt: skip
 fractional_avg_pool.case(
-    "shuffled lengths", value=_line, **_fixed, out=(_row(1, 3.5, 3.5), _whole, _three)
+    "shuffled lengths", value=LINE, **FIXED, out=(row(1, 3.5, 3.5), WHOLE, THREE)
 )
 fractional_avg_pool.case(
-    "overlapping", value=_line, **_fixed, overlapping=True,
-    out=(_row(3, 10 / 3, 3.5), _whole, _three),
+    "overlapping", value=LINE, **FIXED, overlapping=True,
+    out=(row(3, 10 / 3, 3.5), WHOLE, THREE),
 )  # fmt: skip
 fractional_avg_pool.case(
     "integers are rounded toward zero, and never wrap around",
-    value=np.array([1, -3, 0, 2**31 - 1, 2**31 - 1], np.int32).reshape(1, 1, 5, 1), **_fixed,
-    out=(np.array([1, -1, 2**31 - 1], np.int32).reshape(1, 1, 3, 1), _whole, _three),
+    value=np.array([1, -3, 0, 2**31 - 1, 2**31 - 1], np.int32).reshape(1, 1, 5, 1), **FIXED,
+    out=(np.array([1, -1, 2**31 - 1], np.int32).reshape(1, 1, 3, 1), WHOLE, THREE),
 )  # fmt: skip
 fractional_avg_pool.case(
-    "an empty batch", value=_empty, **_halves, out=(np.zeros((0, 2, 2, 1)), _two, _two)
+    "an empty batch", value=EMPTY, **HALVES, out=(np.zeros((0, 2, 2, 1)), TWO, TWO)
 )
 
 
@@ -239,23 +237,23 @@ fractional_avg_pool_grad.differs(
 )
 
 fractional_avg_pool_grad.case(
-    "spread evenly", orig_input_tensor_shape=[1, 1, 5, 1], out_backprop=_gradient, **_three_windows,
-    out=_row(2, 3, 3, 4, 4),
+    "spread evenly", orig_input_tensor_shape=[1, 1, 5, 1], out_backprop=GRADIENT, **THREE_WINDOWS,
+    out=row(2, 3, 3, 4, 4),
 )  # fmt: skip
 fractional_avg_pool_grad.case(
-    "added up where windows overlap", orig_input_tensor_shape=[1, 1, 5, 1], out_backprop=_gradient,
-    **_three_windows, overlapping=True, out=_row(1, 1 + 2, 2, 2 + 4, 4),
+    "added up where windows overlap", orig_input_tensor_shape=[1, 1, 5, 1], out_backprop=GRADIENT,
+    **THREE_WINDOWS, overlapping=True, out=row(1, 1 + 2, 2, 2 + 4, 4),
 )  # fmt: skip
 fractional_avg_pool_grad.case(
     "whole numbers are rounded toward zero, after the sum", orig_input_tensor_shape=[1, 1, 5, 1],
-    out_backprop=np.array([-1, 7, -7]).reshape(1, 1, 3, 1), **_three_windows, overlapping=True,
-    out=_row(0, 1, 2, -1, -3),
+    out_backprop=np.array([-1, 7, -7]).reshape(1, 1, 3, 1), **THREE_WINDOWS, overlapping=True,
+    out=row(0, 1, 2, -1, -3),
 )  # fmt: skip
 
 _avg_pooled: dict[str, Any] = {
     "orig_input_tensor_shape": [1, 4, 4, 1],
     "out_backprop": np.ones((1, 2, 2, 1)),
-    **_two_windows,
+    **TWO_WINDOWS,
 }
 _refused: list[tuple[str, dict[str, Any], str]] = [
     (

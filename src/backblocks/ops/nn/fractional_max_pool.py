@@ -12,12 +12,24 @@ from backblocks.ops._spec import Shape, Spec, agreed, ranked
 from backblocks.ops.attrs import Flag
 from backblocks.ops.nn._fractional_pool import (
     COLS,
+    EMPTY,
+    FIXED,
+    GRADIENT,
+    HALVES,
+    LINE,
+    RAMP,
     ROWS,
     SAME_SEQUENCES,
+    THREE,
+    THREE_WINDOWS,
+    TWO,
+    TWO_WINDOWS,
+    WHOLE,
     along,
     complete,
     forward_cells,
     fractional,
+    row,
     sequences,
     window_access,
     window_count,
@@ -112,40 +124,24 @@ _INF: dict[str, Any] = {
 fractional_max_pool.differs(**_NAN)
 fractional_max_pool.differs(**_INF)
 
-_ramp = np.arange(16.0).reshape(1, 4, 4, 1)
-_line, _empty = np.array([1.0, 5, 2, 3, 4]).reshape(1, 1, 5, 1), np.zeros((0, 4, 4, 1))
-_gradient = np.array([2.0, 6, 8]).reshape(1, 1, 3, 1)
-_halves: dict[str, Any] = {"pooling_ratio": (1, 2, 2, 1)}
-_fixed: dict[str, Any] = {"pooling_ratio": (1, 1, 1.5, 1), "deterministic": True, "seed": 1}
-_whole, _two, _three = np.array([0, 1]), np.array([0, 2, 4]), np.array([0, 1, 3, 5])
-_two_windows = {"row_pooling_sequence": _two, "col_pooling_sequence": _two}
-_three_windows = {"row_pooling_sequence": _whole, "col_pooling_sequence": _three}
-
-
-def _row(*values: Any) -> Array:
-    return np.array(values).reshape(1, 1, -1, 1)
-
-
 fractional_max_pool.case(
-    "a ratio of 2 leaves nothing to chance", value=_ramp, **_halves,
-    out=(_ramp[:, 1::2, 1::2], _two, _two),
+    "a ratio of 2 leaves nothing to chance", value=RAMP, **HALVES,
+    out=(RAMP[:, 1::2, 1::2], TWO, TWO),
+)  # fmt: skip
+fractional_max_pool.case("shuffled lengths", value=LINE, **FIXED, out=(row(1, 5, 4), WHOLE, THREE))
+fractional_max_pool.case(
+    "evenly spread", value=LINE, **FIXED, pseudo_random=True,
+    out=(row(5, 3, 4), WHOLE, np.array([0, 2, 4, 5])),
 )  # fmt: skip
 fractional_max_pool.case(
-    "shuffled lengths", value=_line, **_fixed, out=(_row(1, 5, 4), _whole, _three)
+    "overlapping", value=LINE, **FIXED, overlapping=True, out=(row(5, 5, 4), WHOLE, THREE)
 )
 fractional_max_pool.case(
-    "evenly spread", value=_line, **_fixed, pseudo_random=True,
-    out=(_row(5, 3, 4), _whole, np.array([0, 2, 4, 5])),
+    "a NaN wins its window", value=row(1, 5, np.nan, -np.inf, -np.inf), **FIXED,
+    out=(row(1, np.nan, -np.inf), WHOLE, THREE),
 )  # fmt: skip
 fractional_max_pool.case(
-    "overlapping", value=_line, **_fixed, overlapping=True, out=(_row(5, 5, 4), _whole, _three)
-)
-fractional_max_pool.case(
-    "a NaN wins its window", value=_row(1, 5, np.nan, -np.inf, -np.inf), **_fixed,
-    out=(_row(1, np.nan, -np.inf), _whole, _three),
-)  # fmt: skip
-fractional_max_pool.case(
-    "an empty batch", value=_empty, **_halves, out=(np.zeros((0, 2, 2, 1)), _two, _two)
+    "an empty batch", value=EMPTY, **HALVES, out=(np.zeros((0, 2, 2, 1)), TWO, TWO)
 )
 
 
@@ -245,28 +241,28 @@ fractional_max_pool_grad.differs(
 )
 
 fractional_max_pool_grad.case(
-    "the last of a ramp wins", orig_input=_ramp, orig_output=_ramp[:, 1::2, 1::2],
-    out_backprop=_ramp[:, 1::2, 1::2], **_two_windows, out=_ramp * (_ramp % 2) * (_ramp // 4 % 2),
+    "the last of a ramp wins", orig_input=RAMP, orig_output=RAMP[:, 1::2, 1::2],
+    out_backprop=RAMP[:, 1::2, 1::2], **TWO_WINDOWS, out=RAMP * (RAMP % 2) * (RAMP // 4 % 2),
 )  # fmt: skip
 fractional_max_pool_grad.case(
-    "an overlap is won twice", orig_input=_line, orig_output=_row(5.0, 5, 4),
-    out_backprop=_gradient, **_three_windows, overlapping=True, out=_row(0, 2 + 6, 0, 0, 8),
+    "an overlap is won twice", orig_input=LINE, orig_output=row(5.0, 5, 4),
+    out_backprop=GRADIENT, **THREE_WINDOWS, overlapping=True, out=row(0, 2 + 6, 0, 0, 8),
 )  # fmt: skip
 fractional_max_pool_grad.case(
-    "of equals, and of NaN, the first", orig_input=_row(7.0, 7, 7, np.nan, np.nan),
-    orig_output=_row(7, 7, np.nan), out_backprop=_gradient, **_three_windows,
-    out=_row(2, 6, 0, 8, 0),
+    "of equals, and of NaN, the first", orig_input=row(7.0, 7, 7, np.nan, np.nan),
+    orig_output=row(7, 7, np.nan), out_backprop=GRADIENT, **THREE_WINDOWS,
+    out=row(2, 6, 0, 8, 0),
 )  # fmt: skip
 fractional_max_pool_grad.case(
-    "an empty batch", orig_input=_empty, orig_output=_empty[:, :2, :2],
-    out_backprop=_empty[:, :2, :2], **_two_windows, out=_empty,
+    "an empty batch", orig_input=EMPTY, orig_output=EMPTY[:, :2, :2],
+    out_backprop=EMPTY[:, :2, :2], **TWO_WINDOWS, out=EMPTY,
 )  # fmt: skip
 
 _max_pooled: dict[str, Any] = {
-    "orig_input": _ramp,
-    "orig_output": _ramp[:, 1::2, 1::2],
+    "orig_input": RAMP,
+    "orig_output": RAMP[:, 1::2, 1::2],
     "out_backprop": np.ones((1, 2, 2, 1)),
-    **_two_windows,
+    **TWO_WINDOWS,
 }
 _refused: list[tuple[str, dict[str, Any], str]] = [
     (
