@@ -11,7 +11,7 @@ from backblocks.studio import chunks
 from backblocks.studio.chunks import ChunkedTensor, quantized
 from backblocks.studio.messages import Statistics
 from backblocks.studio.monitors import points
-from backblocks.studio.statistics import compute_statistics, next_bad, run_to_end
+from backblocks.studio.statistics import compute_statistics, next_non_finite, run_to_end
 from backblocks.studio.summaries import summary
 
 RNG = np.random.default_rng(5)
@@ -201,7 +201,7 @@ def test_no_value_is_copied_whole():
     tracemalloc.start()
     measured(array)
     measured(array, array[::-1], "ulp")
-    run_to_end(next_bad(array, 0))
+    run_to_end(next_non_finite(array, 0))
     quantized(ChunkedTensor(array).at((slice(0, 1 << 22),)), 0, 1)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -226,7 +226,7 @@ def test_bad_cells_are_found_one_after_the_other_and_then_again(dtype):
     array[[5, 150_000, 199_999]] = np.array([np.nan, np.inf, -np.inf], BY_NAME[dtype])
     found, place = [], 0
     for _ in range(4):
-        place = run_to_end(next_bad(array, place))
+        place = run_to_end(next_non_finite(array, place))
         found.append(place)
         place = (place + 1) % array.size
     assert found == [5, 150_000, 199_999, 5]
@@ -234,4 +234,4 @@ def test_bad_cells_are_found_one_after_the_other_and_then_again(dtype):
 
 def test_numbers_alone_have_no_bad_cell():
     for array in (np.zeros(5), np.zeros(0), np.zeros(5, int), np.float64([1e308, 1e308])):
-        assert run_to_end(next_bad(array, 0)) is None
+        assert run_to_end(next_non_finite(array, 0)) is None

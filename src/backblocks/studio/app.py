@@ -38,7 +38,7 @@ from backblocks.studio import messages as m
 from backblocks.studio.auth import AuthMiddleware, Credentials
 from backblocks.studio.open_pages import OpenPage, OpenPages, Refusal, read_document
 from backblocks.studio.page_runner import RunProcesses
-from backblocks.studio.process_pool import ProcessPool, TaskError, fault
+from backblocks.studio.process_pool import ProcessPool, TaskError, internal_error
 from backblocks.studio.state_folder import StateFolder
 from backblocks.studio.workspace import OutsideWorkspace, Workspace
 
@@ -116,7 +116,9 @@ class Tab:
             return _encode(message).decode()
         except Exception as error:  # an internal error, which is reported rather than hidden
             _log.exception("A message cannot be sent")
-            return _encode(_fault(f"could not send a {type(message).__name__}", error)).decode()
+            return _encode(
+                _internal_error(f"could not send a {type(message).__name__}", error)
+            ).decode()
 
     async def _receive(self, text: str | None) -> None:
         """Executes the command of a message. Whatever is wrong with it is reported to the tab."""
@@ -143,7 +145,9 @@ class Tab:
             self.send(_with_ids(command, m.Refused(str(error))))
         except Exception as error:  # an internal error, which is reported rather than hidden
             _log.exception("A command failed")
-            self.send(_with_ids(command, _fault(f"failed at {type(command).__name__}", error)))
+            self.send(
+                _with_ids(command, _internal_error(f"failed at {type(command).__name__}", error))
+            )
 
     async def _execute(self, command: m.Commands) -> None:
         match command:
@@ -187,7 +191,7 @@ class Tab:
 
 
 class Studio:
-    """What the routes share."""
+    """State that all tabs share: the open pages, the lessons, the name of this session."""
 
     def __init__(self, pages: OpenPages, start: str) -> None:
         self.pages = pages
@@ -229,7 +233,7 @@ class _Ids(msgspec.Struct):
 
 
 def _ids_of(text: str | None) -> _Ids:
-    """Those of a message that cannot be decoded, as far as it has any."""
+    """The numbers of a message that cannot be decoded, as far as it has any."""
     try:
         return msgspec.json.decode(text or "", type=_Ids)
     except (msgspec.DecodeError, RecursionError):
@@ -242,8 +246,8 @@ def _with_ids(command: m.Commands | _Ids, refused: m.Refused) -> m.Refused:
     return refused
 
 
-def _fault(what: str, error: Exception) -> m.Refused:
-    problem = fault(what, repr(error))
+def _internal_error(what: str, error: Exception) -> m.Refused:
+    problem = internal_error(what, repr(error))
     return m.Refused(f"{problem.text} {problem.hint}")
 
 
@@ -272,7 +276,7 @@ def create_app(
         pool.prepare()
         processes.prepare()
         yield
-        await pages.end()
+        await pages.close_all()
 
     async def socket(websocket: WebSocket) -> None:
         await Tab(websocket, studio).run()
@@ -295,14 +299,16 @@ def create_app(
         return _download(opened, Path(name).name)
 
     async def value(request: Request) -> Response:
-        return await _value(request, pages)
+        return await _value_as_npy(request, pages)
 
     async def array(request: Request) -> Response:
-        return await _array(request, pages)
+        return await _import_arrays(request, pages)
 
     async def failed(request: Request, error: Exception) -> Response:
         """Starlette logs the error."""
-        return PlainTextResponse(_fault(f"failed at {request.url.path}", error).text + "\n", 500)
+        return PlainTextResponse(
+            _internal_error(f"failed at {request.url.path}", error).text + "\n", 500
+        )
 
     app = Starlette(
         routes=[
@@ -323,7 +329,7 @@ def create_app(
 async def _enter(request: Request, credentials: Credentials) -> Response:
     """Exchanges the token of the printed address, or the password, for the cookie."""
     try:
-        given = msgspec.json.decode(await _body(request, 4096), type=dict[str, str])
+        given = msgspec.json.decode(await _read_body(request, 4096), type=dict[str, str])
     except msgspec.DecodeError:
         raise HTTPException(400, "There must be a token.") from None
     if not credentials.accepts(given.get("token") or given.get("password") or ""):
@@ -338,7 +344,7 @@ async def _enter(request: Request, credentials: Credentials) -> Response:
     return response
 
 
-async def _body(request: Request, most: int) -> bytes:
+async def _read_body(request: Request, most: int) -> bytes:
     """The body of a request, which is refused once it is too long."""
     body = bytearray()
     async for chunk in request.stream():
@@ -348,8 +354,8 @@ async def _body(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-async def _array(request: Request, pages: OpenPages) -> Response:
-    """Takes a file of arrays, and gives the constants that the page is to write for them."""
+async def _import_arrays(request: Request, pages: OpenPages) -> Response:
+    """Imports a file of arrays, and gives the constants that the page is to write for them."""
     page = _page(request, pages)
     name = request.query_params.get("name", "array")
     try:
@@ -362,7 +368,7 @@ async def _array(request: Request, pages: OpenPages) -> Response:
                     raise HTTPException(413, text)
                 await asyncio.to_thread(file.write, chunk)
             await asyncio.to_thread(file.flush)
-            found = await pages.pool.run(ipc.ReadArrays(file.name, name, str(page.place)))
+            found = await pages.pool.run(ipc.ReadArrays(file.name, name, str(page.base_path)))
     except TaskError as error:
         raise HTTPException(422, str(error)) from None
     except OSError as error:
@@ -372,7 +378,7 @@ async def _array(request: Request, pages: OpenPages) -> Response:
 
 
 def _download(file: BinaryIO, name: str) -> Response:
-    """What an open file holds, which is closed once it is sent."""
+    """A response with the content of an open file, which it closes."""
 
     size = os.fstat(file.fileno()).st_size
 
@@ -398,7 +404,7 @@ def _page(request: Request, pages: OpenPages) -> OpenPage:
     return page
 
 
-async def _value(request: Request, pages: OpenPages) -> Response:
+async def _value_as_npy(request: Request, pages: OpenPages) -> Response:
     """The last value of an output as npy."""
     page, pin = _page(request, pages), request.query_params.get("pin", "")
     folder = tempfile.TemporaryDirectory(prefix="backblocks-")

@@ -13,7 +13,9 @@ _NOTABLE = 0.001
 
 
 class BlockStateTracker:
-    """Blocks of a page may stand for several in the graph, such as `gradients`: their times add up."""
+    """The states of a page's blocks. A block that is several in the graph, such as `gradients`, adds up their
+    times.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,6 +37,7 @@ class BlockStateTracker:
             self.progress = 0.0
 
     def handle(self, name: str, event: Event) -> None:
+        """Takes an event of the graph that concerns this block of the page."""
         with self._lock:
             state = self._now.get(name)
             if state is None:

@@ -18,6 +18,8 @@ _MAX_SKIPPED = 100
 
 
 class Client(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The number of a client's last change, and the numbers before it that the page does not have."""
+
     last: int = 0
     skipped: tuple[int, ...] = ()
 

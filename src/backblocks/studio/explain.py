@@ -47,7 +47,7 @@ def explain(query: Explain, last_values: LastValues) -> Explained:
 
 
 def _is_typed(symbol: Symbol, block: str, last_values: LastValues) -> bool:
-    """Whether the page itself has the numbers: in a constant, or typed into this block."""
+    """Whether the page has the value itself: in a Const block, or typed into this block."""
     made = symbol.block
     on_page = made.name in last_values.graph.expansions or made.name.startswith(f"{block}/")
     return made.op.name == "Const" and on_page
@@ -57,7 +57,7 @@ def _is_typed(symbol: Symbol, block: str, last_values: LastValues) -> bool:
 
 
 def forward_of(name: str, last_values: LastValues) -> tuple[str, GradientOp | None]:
-    """The block of the page whose gradient a block is, and how it is that."""
+    """The forward block on the page of a gradient block, and how the gradient is made of it."""
     block = last_values.block(name)
     found = [
         (other, way)
@@ -73,7 +73,7 @@ def forward_of(name: str, last_values: LastValues) -> tuple[str, GradientOp | No
 
 
 def _is_gradient(block: Block, forward: Block, way: GradientOp) -> bool:
-    """Whether a block takes what the gradient of another block would."""
+    """Whether a block has the inputs and attributes of the gradient of another block."""
     own = dict(zip((pin.name for pin in block.op.inputs), block.inputs, strict=True))
     inputs = dict(zip((pin.name for pin in forward.op.inputs), forward.inputs, strict=True))
     outputs = dict(zip((pin.name for pin in forward.op.outputs), forward.outputs, strict=True))
@@ -87,7 +87,7 @@ def _is_gradient(block: Block, forward: Block, way: GradientOp) -> bool:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two symbols are one, or constants that are alike."""
+    """Whether two symbols are the same, or equal constants."""
     if one is other:
         return True
     if not isinstance(one, Symbol) or not isinstance(other, Symbol):

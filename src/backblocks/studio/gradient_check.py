@@ -40,7 +40,7 @@ _NOISE = 16 * np.finfo(np.float64).eps
 
 
 def check_gradient(query: CheckGradient, values: LastValues) -> ChunkedWork[GradientChecked]:
-    """Yields before each evaluation of the forward op."""
+    """Compares a gradient with a finite difference. Yields before each evaluation of the forward op."""
     block = values.block(query.block)
     gradient = _last(values, f"{query.block}:{block.op.outputs[0].name}")
     check_index(query.block, query.cell, gradient.shape)
@@ -66,7 +66,7 @@ def _agree(given: float, slope: _Slope, gradient: Array) -> bool:
 
 
 class _CannotCheck(Exception):
-    """There is nothing to compare with."""
+    """A gradient that has no finite difference to compare with."""
 
     def __init__(self, why: NoSlope, *about: str) -> None:
         self.why, self.about = why, about
@@ -122,12 +122,12 @@ def _forward_call(name: str, values: LastValues, gradient: Array, cell: tuple[in
     attrs = forward.attrs if forward else {attr: block.attrs[attr] for attr in way.attrs}
     wide = [_in_float64(array) for array in inputs]
     if op.stateful:
-        return _by_cells(op, way, wide, attrs, weights | outputs, weights, cell)
+        return _call_by_access_maps(op, way, wide, attrs, weights | outputs, weights, cell)
     return _call(op, way, wide, attrs, weights)
 
 
 def _op_with_gradient(name: str, gradient: Op) -> tuple[Op, GradientOp]:
-    """The simplest op that has this one as gradient, by its first output."""
+    """The forward op with the shortest name whose gradient this op is, by its first output."""
     is_gradient = "Grad" in gradient.name or "Backprop" in gradient.name
     found = [
         (op, way)
@@ -163,7 +163,7 @@ def _call(
     return _Call(inputs[place], compute, [_in_float64(array) for array in weights.values()])
 
 
-def _by_cells(
+def _call_by_access_maps(
     op: Op,
     way: GradientOp,
     inputs: Sequence[Array],
@@ -212,6 +212,8 @@ def _last(values: LastValues, pin: str) -> Array:
 
 @dataclass
 class _Slope:
+    """A slope by finite differences, of the two sides of a point."""
+
     mean: float = math.nan
     size: float = 0.0
     """Of what adds up to it."""

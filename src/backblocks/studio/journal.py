@@ -46,7 +46,9 @@ _SMALL = 1 << 20
 """Bytes of a journal that are not worth compacting."""
 
 
-class _First(msgspec.Struct):
+class _Header(msgspec.Struct):
+    """The first line: the document that the journal starts from, and the digest of its file."""
+
     page: str
     digest: str
     document: dict[str, Any]
@@ -54,8 +56,8 @@ class _First(msgspec.Struct):
 
 
 class _Entry(msgspec.Struct, omit_defaults=True):
-    """A change; or, with `saving`, that the file is about to become what has this digest; or, with
-    `document`, what all changes so far came to.
+    """Every other line: a change; or, with `saving`, the digest of the file that is about to be written; or,
+    with `document`, a snapshot after all changes so far.
     """
 
     time: float = 0.0
@@ -71,7 +73,7 @@ class _Entry(msgspec.Struct, omit_defaults=True):
 
 @dataclass(frozen=True)
 class JournalContents:
-    """What a journal holds."""
+    """The contents of a journal: the document with all its changes applied."""
 
     page: str
     """The file of the page, if it had one."""
@@ -182,7 +184,7 @@ class Journal:
         """Starts from a document, if nothing was written yet."""
         if self._file is not None:
             return
-        first = _First("" if page is None else str(page), digest, document, clients or {})
+        first = _Header("" if page is None else str(page), digest, document, clients or {})
         file = AppendOnly(self.path, new=True)
         try:
             file.append(_line(first))
@@ -202,7 +204,7 @@ class Journal:
         client: str = "",
         number: int = 0,
     ) -> None:
-        """Adds a change, which makes this document, to what has begun."""
+        """Appends a change, whose result is this document."""
         now, changes = time.time(), self._contents.changes + 1
         holds = replace(
             self._contents,
@@ -249,7 +251,7 @@ class Journal:
 
     def _replace(self, holds: JournalContents) -> None:
         """Replaces the file, in one step, by one that has the document in place of the changes."""
-        first = _First(holds.page, holds.digest, holds.start, holds.clients)
+        first = _Header(holds.page, holds.digest, holds.start, holds.clients)
         lines = [_line(first)]
         if holds.changes or holds.damage:
             changes, damage = holds.changes, holds.damage
@@ -322,19 +324,19 @@ def _records(data: bytes) -> Iterator[bytes | None]:
         yield None
 
 
-def empty_page(name: str) -> JournalContents | None:
-    """What a journal whose first line is damaged starts from, if its page has no file."""
+def empty_contents(name: str) -> JournalContents | None:
+    """The start of a journal whose first line is damaged, if its page has no file."""
     document = {"format": FORMAT, "blocks": {}}
     return JournalContents("", "", document, document) if name.startswith(NEW) else None
 
 
-_first = msgspec.json.Decoder(_First)
+_header = msgspec.json.Decoder(_Header)
 _entry = msgspec.json.Decoder(_Entry)
 _clients = msgspec.json.Decoder(Clients)
 
 
 def read_journal(path: Path, base: JournalContents | None = None) -> JournalContents | None:
-    """What a journal holds: every change that can be read and still be made after those before it.
+    """The contents of a journal: every change that can be read and applied after those before it.
 
     Its first line may be damaged too: then it starts from `base`, or is None if there is no base.
     """
@@ -347,21 +349,21 @@ def read_journal(path: Path, base: JournalContents | None = None) -> JournalCont
         return None
     found = base
     lines = unapplied = 0
-    is_first = True
+    is_header = True
     for record in _records(data):
         try:
             if record is None:
                 raise msgspec.DecodeError
-            if is_first and (first := _as_first(record)):
+            if is_header and (first := _as_header(record)):
                 found = first
             elif found is not None:
-                found = _after(found, _entry.decode(record))
+                found = _with_entry(found, _entry.decode(record))
         except msgspec.DecodeError:
             lines += 1
         except EditError:
             unapplied += 1
         else:
-            is_first = False
+            is_header = False
     if found is not None and (lines or unapplied):
         told = found.damage or Damage(0, 0, "")
         damage = Damage(told.lines + lines, told.unapplied + unapplied, told.copy)
@@ -369,9 +371,9 @@ def read_journal(path: Path, base: JournalContents | None = None) -> JournalCont
     return found
 
 
-def _as_first(record: bytes) -> JournalContents | None:
+def _as_header(record: bytes) -> JournalContents | None:
     try:
-        first = _first.decode(record)
+        first = _header.decode(record)
     except msgspec.DecodeError:
         return None
     return JournalContents(
@@ -379,8 +381,8 @@ def _as_first(record: bytes) -> JournalContents | None:
     )
 
 
-def _after(found: JournalContents, entry: _Entry) -> JournalContents:
-    """What a journal holds with one entry more."""
+def _with_entry(found: JournalContents, entry: _Entry) -> JournalContents:
+    """The contents with one entry more."""
     if entry.document is not UNSET:
         document = entry.document
     else:

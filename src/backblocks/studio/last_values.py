@@ -1,4 +1,4 @@
-"""The last values of a page's outputs, and of what its blocks take."""
+"""The last values of a page's outputs, and of its blocks' inputs."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class _Trend:
 
 
 class Monitors:
-    """The monitors of one page."""
+    """The data of one page's monitors, and which of it was not sent yet."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -193,7 +193,7 @@ def image(monitor: Monitor, array: Array) -> Series:
 
 
 def histogram(monitor: Monitor, arrays: Sequence[Array]) -> Series:
-    """Counts of each between the same edges; of a large value, those of some of its cells."""
+    """Counts of each between the same edges; of a large value, those of a sample."""
     cells = []
     for array in arrays:
         if array.dtype.hasobject:

@@ -49,6 +49,8 @@ class Refusal(Exception):
 
 
 class Tab(Protocol):
+    """A connected tab."""
+
     number: int
 
     def send(self, message: m.Message | bytes) -> None: ...
@@ -98,8 +100,8 @@ class OpenPage:
         return self._journal.name if self.path is None else ""
 
     @property
-    def place(self) -> Path:
-        """Its file; for a page without one, what stands for it: other files are looked for beside it."""
+    def base_path(self) -> Path:
+        """Its file, or a path in place of one: names of other files are relative to its folder."""
         return self.path or self._pages.workspace.folder / "unsaved.page.json"
 
     # -- opening --------------------------------------------------------------------------
@@ -222,7 +224,7 @@ class OpenPage:
 
         `changing` must be held: the journal is written in another thread, where it may have to wait.
         """
-        if any(exceeds_max_depth(_at(edit.path, edit.value)) for edit in edits):
+        if any(exceeds_max_depth(_nested(edit.path, edit.value)) for edit in edits):
             raise Refusal("A page cannot be nested so deeply.")
         try:
             document, _ = apply(self.document, edits)
@@ -300,7 +302,7 @@ class OpenPage:
     async def _checked(self) -> m.Checked | None:
         """The result of a check; None if it is stale and did not end soon after the newer change."""
         revision = self.revision
-        task = ipc.CheckPage(self.number, revision, self.document, str(self.place))
+        task = ipc.CheckPage(self.number, revision, self.document, str(self.base_path))
         check = asyncio.create_task(self._pages.pool.run(task))
         newer = asyncio.create_task(self._check_requested.wait())
         try:
@@ -319,7 +321,7 @@ class OpenPage:
             return
         await asyncio.sleep(_DEBOUNCE)
         with contextlib.suppress(TaskError):  # then it is not known
-            task = ipc.EstimateMemory(self.document, str(self.place))
+            task = ipc.EstimateMemory(self.document, str(self.base_path))
             found.peak_bytes = await self._pages.pool.run(task)
         if found.peak_bytes is not None:
             self._send(0, found)
@@ -336,7 +338,7 @@ class OpenPage:
             return m.SaveRefused(self.number, "failed", "The page must be given a name.")
         same = target == self.path
         try:
-            now = await asyncio.to_thread(_content, target)
+            now = await asyncio.to_thread(_read_bytes, target)
         except OSError as error:
             text = f"{target.name} cannot be replaced: {error.strerror}."
             return m.SaveRefused(self.number, "failed", text)
@@ -359,22 +361,22 @@ class OpenPage:
 
     async def _write(self, target: Path, now: bytes | None) -> None:
         same, revision = target == self.path, self.revision
-        if same and await asyncio.to_thread(self._is_as_read):
+        if same and await asyncio.to_thread(self._is_unchanged):
             data = self._source
         else:
-            task = ipc.WriteArrays(self.document, str(self.place), str(target))
+            task = ipc.WriteArrays(self.document, str(self.base_path), str(target))
             data = await self._pages.pool.run(task)
         self._journal = await asyncio.to_thread(self._replace_file, target, now, data)
         self.path = target
         self._source, self._known, self._writing = data, _digest(data), None
         self.saved_revision, self.draft, self._lost_file = revision, None, False
 
-    def _is_as_read(self) -> bool:
-        """Whether the document is what its file held: then the file is written byte by byte as it was."""
+    def _is_unchanged(self) -> bool:
+        """Whether the document equals its file: then the file is written byte by byte as it was."""
         return bool(self._source) and not diff(self.document, read_document(self._source))
 
     def _replace_file(self, target: Path, now: bytes | None, data: bytes) -> Journal:
-        """Writes the file, in place of what it held `now`, and gives the journal that goes on from it."""
+        """Writes the file, whose content is `now`, and gives the journal that goes on from it."""
         state = self._pages.state
         if now is not None and now != data:
             state.add_version(state.key_of(target), now, target.stat().st_mtime)
@@ -400,7 +402,7 @@ class OpenPage:
         return new
 
     async def revert(self, version: str) -> None:
-        """Makes the document what the file or a version of it holds, by edits that can be undone."""
+        """Reverts the document to the file or a version of it, by edits that can be undone."""
         if version:
             data = await asyncio.to_thread(
                 self._pages.state.read_version, self._journal.name, version
@@ -434,7 +436,7 @@ class OpenPage:
                 self.number,
                 self.revision,
                 self.document,
-                str(self.place),
+                str(self.base_path),
                 command.mode,
                 command.steps,
                 command.to,
@@ -449,8 +451,8 @@ class OpenPage:
             self.runner.control(what)
 
     async def export(self, to: Literal["python", "tensorflow", "page"]) -> Any:
-        """The page as a text that needs no folder, and the constants that are not in it."""
-        return await self._pages.pool.run(ipc.ExportPage(self.document, str(self.place), to))
+        """The page as a text that needs no folder, and the arrays that it omits."""
+        return await self._pages.pool.run(ipc.ExportPage(self.document, str(self.base_path), to))
 
     def subscribe(self, tab: Tab, pins: list[str]) -> None:
         self.subscriptions[tab.number] = pins
@@ -494,24 +496,28 @@ class OpenPages:
             for page in self.pages.values():
                 if page.path == path:
                     return page
-            return await self._once(("path", str(path)), path)
+            return await self._open_once(("path", str(path)), path)
         if command.unsaved:
             for page in self.pages.values():
                 if page.unsaved == command.unsaved:
                     return page
-            return await self._once(("unsaved", command.unsaved), None, unsaved=command.unsaved)
+            return await self._open_once(
+                ("unsaved", command.unsaved), None, unsaved=command.unsaved
+            )
         if command.lesson and command.lesson not in examples.names():
             raise Refusal(f"There is no lesson {command.lesson[:100]!r}.")
-        return await self._new(None, lesson=command.lesson)
+        return await self._open_new(None, lesson=command.lesson)
 
-    async def _once(self, key: tuple[str, str], path: Path | None, unsaved: str = "") -> OpenPage:
+    async def _open_once(
+        self, key: tuple[str, str], path: Path | None, unsaved: str = ""
+    ) -> OpenPage:
         if key not in self._opening:
-            task = asyncio.create_task(self._new(path, unsaved=unsaved))
+            task = asyncio.create_task(self._open_new(path, unsaved=unsaved))
             self._opening[key] = task
             task.add_done_callback(lambda _: self._opening.pop(key))
         return await asyncio.shield(self._opening[key])
 
-    async def _new(self, path: Path | None, lesson: str = "", unsaved: str = "") -> OpenPage:
+    async def _open_new(self, path: Path | None, lesson: str = "", unsaved: str = "") -> OpenPage:
         self._count += 1
         page = await asyncio.to_thread(self._read, self._count, path, lesson, unsaved)
         self.pages[page.number] = page
@@ -538,7 +544,7 @@ class OpenPages:
         if not page.tabs and self.pages.pop(page.number, None) is not None:
             await page.close()
 
-    async def end(self) -> None:
+    async def close_all(self) -> None:
         for page in list(self.pages.values()):
             page.tabs.clear()
             await self.close(page)
@@ -547,7 +553,7 @@ class OpenPages:
 
 
 def read_document(data: bytes) -> dict[str, Any]:
-    """The JSON of a page, in the version of today, once it is known to be one."""
+    """The document of a page file, validated and upgraded to the current format."""
     parse(data, PageFile)
     document: dict[str, Any] = upgrade_to_current(decode_json(data))
     return document
@@ -557,8 +563,8 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest() if data else ""
 
 
-def _content(path: Path) -> bytes | None:
-    """What a file holds; None if there is none. What is no plain file is refused."""
+def _read_bytes(path: Path) -> bytes | None:
+    """The content of a regular file; None if there is none."""
     try:
         with open_regular_file(path) as file:
             return file.read()
@@ -571,7 +577,7 @@ def _read_page(path: Path) -> tuple[bytes, dict[str, Any]]:
     return source, read_document(source)
 
 
-def _at(path: list[str | int], value: Any) -> Any:
+def _nested(path: list[str | int], value: Any) -> Any:
     """A value with as many levels of brackets around it as it has in the document."""
     for _ in path[:_DEEPEST_PATH]:
         value = [value]

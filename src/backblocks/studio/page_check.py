@@ -20,7 +20,7 @@ from backblocks.studio.symbolic_shapes import symbolic_shapes
 
 
 def check_page(number: int, revision: int, document: dict[str, Any], path: Path) -> Checked:
-    """Problems are in the order of the blocks, those of the page itself last."""
+    """Checks a document. Problems are in the order of the blocks, those of the page itself last."""
     result = Checked(number, revision, {}, {}, [])
     try:
         page = page_from_document(document, path)
@@ -66,7 +66,7 @@ def _ports(page: Page, name: Any) -> list[str] | None:
 
 
 def peak_bytes(document: dict[str, Any], path: Path) -> int | None:
-    """Bytes that a run as the page says takes at one time; None if that is open."""
+    """The peak memory of a run with the page's settings, in bytes; None if it is not known."""
     page = page_from_document(document, path)
     run = page.run
     shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]

@@ -26,7 +26,7 @@ _WATCHDOG_DELAY = 5
 
 
 def _execute(task: ipc.Tasks) -> Any:
-    """What checks do not need is imported by the tasks that do: the first check is waited for."""
+    """Executes a task. Imports that checks do not need are local: the first check should be quick."""
     match task:
         case ipc.CheckPage():
             return check_page(task.page, task.revision, task.document, Path(task.path))

@@ -1,4 +1,4 @@
-"""What went wrong, as tabs show it: at the block, the pin and the axis."""
+"""Errors of the library as problems that tabs show at the block, the pin and the axis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from backblocks.studio.messages import Problem
 
 
 def problem(error: BackblocksError, block: str) -> Problem:
-    """The words of the library, without the name of the block, at which they stand."""
+    """An error as a problem, without the name of the block, at which it is shown."""
     text = str(error).removeprefix(f'block "{error.block}": ').removesuffix(f" {error.hint}")
     return Problem(text, block, error.arg, error.axis, error.hint)
 

@@ -1,4 +1,4 @@
-"""The pool of processes that do what a page could make dangerous: check, export, save, read arrays.
+"""A pool of processes for tasks that a page could make crash or hang: checks, exports, saves, array imports.
 
 They are apart from those that run pages: a run may keep its process busy for hours while errors are to appear
 within a tenth of a second of an edit, and a check that crashes must not take the variables of a run with it.
@@ -32,7 +32,7 @@ _LEAST_MEMORY = 1 << 31
 
 
 class TaskError(Exception):
-    """A task that has no result, with what to tell the tab."""
+    """A task without a result, with the problem that the tab shows."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(f"{problem.text} {problem.hint}".strip())
@@ -65,7 +65,7 @@ class _PoolProcess(ChildProcess):
 
 
 class ProcessPool:
-    """`memory` is the limit of a run, if there is one: no task gets more."""
+    """Runs tasks in processes. `memory` is the limit of a run, if there is one: no task gets more."""
 
     def __init__(self, memory: int = 0) -> None:
         most = max(_LEAST_MEMORY, machine_bytes() // 2)
@@ -75,7 +75,7 @@ class ProcessPool:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def prepare(self) -> None:
-        """Has a process import the library before it is needed."""
+        """Starts a process, which imports the library before it is needed."""
         if not self._all:
             self._start()
 
@@ -126,7 +126,7 @@ class ProcessPool:
             return msgspec.json.decode(data, type=task.result)
         text = data.decode(errors="replace")
         raise TaskError(
-            Problem(text) if kind == ipc.REFUSED else fault(f"could not {task.name}", text)
+            Problem(text) if kind == ipc.REFUSED else internal_error(f"could not {task.name}", text)
         )
 
     async def _take(self) -> _PoolProcess:
@@ -176,8 +176,8 @@ def _problem(task: ipc.Tasks, why: str, reason: Any = "", detail: str = "") -> P
     )
 
 
-def fault(what: str, error: str) -> Problem:
-    """An exception that nobody foresaw, in words for whoever meets it."""
+def internal_error(what: str, error: str) -> Problem:
+    """An unexpected exception as a problem, with the request to report it."""
     text = f"The studio {what}: {error[:1000]}. This is a fault of backblocks {__version__}."
     hint = "Please report it: send this text, the page and what the terminal shows."
     return Problem(text, hint=hint)

@@ -48,7 +48,7 @@ from backblocks.studio.statistics import (
     ChunkedWork,
     compute_statistics,
     elements_read,
-    next_bad,
+    next_non_finite,
     run_to_end,
 )
 
@@ -87,15 +87,15 @@ class _LongQuery:
 
 
 class QueryHandlers:
-    """`send` sends a message or the bytes of a binary frame to a tab."""
+    """Answers the queries of all tabs of a page. `send` sends a message or a binary frame to a tab."""
 
     def __init__(self, values: LastValues, send: Callable[[int, Message | bytes], None]) -> None:
         self._values = values
         self._send = send
         self._changed = threading.Condition()
         self._queries: dict[Any, _LongQuery] = {}
-        self._measured: dict[Any, tuple[tuple[weakref.ref[Array], ...], Statistics]] = {}
-        self._first_bad: dict[str, tuple[weakref.ref[Array], int | None]] = {}
+        self._cache: dict[Any, tuple[tuple[weakref.ref[Array], ...], Statistics]] = {}
+        self._first_indices: dict[str, tuple[weakref.ref[Array], int | None]] = {}
 
     def handle(self, tab: int, query: Query) -> None:
         """Answers at once, or starts to work on it."""
@@ -107,9 +107,9 @@ class QueryHandlers:
                 case ReadElements():
                     self._send(tab, self._elements(query))
                 case ComputeStatistics():
-                    self._measure(query, request, reply)
+                    self._statistics(query, request, reply)
                 case FindNonFinite():
-                    self._find_bad(query, request, reply)
+                    self._find_non_finite(query, request, reply)
                 case Explain():
                     self._send(tab, explain(query, self._values))
                 case CheckGradient():
@@ -153,7 +153,7 @@ class QueryHandlers:
             each("A newer request has replaced it.")
 
     def _cancel(self, request: _RequestId) -> None:
-        """Ends a request, and its query unless another tab has asked the same."""
+        """Ends a request, and its query unless another tab has sent the same."""
         cancelled = []
         with self._changed:
             for key, query in list(self._queries.items()):
@@ -232,38 +232,38 @@ class QueryHandlers:
 
     # -- slices and elements --------------------------------------------------------------
 
-    def _slice(self, asked: ReadSlice) -> bytes:
-        found, step = self._tensor(asked)
-        part = found.at(_index(asked, found.first))
-        if asked.shades is not None:
-            low, high = _range(asked)
-            _refuse_more_than(MAX_QUANTIZED, part.size, "cells", asked)
+    def _slice(self, query: ReadSlice) -> bytes:
+        found, step = self._tensor(query)
+        part = found.at(_index(query, found.first))
+        if query.shades is not None:
+            low, high = _range(query)
+            _refuse_more_than(MAX_QUANTIZED, part.size, "cells", query)
             cells = chunks.quantized(part, low, high)
         elif part.second is not None:
-            _refuse_more_than(MAX_SLICE_BYTES, 8 * part.size, "bytes", asked)
+            _refuse_more_than(MAX_SLICE_BYTES, 8 * part.size, "bytes", query)
             cells = np.concatenate([np.zeros(0), *part.chunks()])
         else:
             # A browser has no numbers of the small types: theirs go as float32 or int8.
             small = NAMES[part.first.dtype] in SMALL
             dtype = wider(part.first.dtype) if small else part.first.dtype
-            _refuse_more_than(MAX_SLICE_BYTES, part.size * dtype.itemsize, "bytes", asked)
+            _refuse_more_than(MAX_SLICE_BYTES, part.size * dtype.itemsize, "bytes", query)
             cells = part.first.astype(dtype, copy=False)
         shape = list(part.first.shape)
-        head = msgspec.json.encode(Slice(asked.request, asked.pin, NAMES[cells.dtype], shape, step))
+        head = msgspec.json.encode(Slice(query.request, query.pin, NAMES[cells.dtype], shape, step))
         pad = b"\0" * (-(4 + len(head)) % 8)
         return len(head).to_bytes(4, "little") + head + pad + cells.tobytes()
 
-    def _tensor(self, asked: ReadSlice | ComputeStatistics) -> tuple[ChunkedTensor, int]:
-        array, step = self._values.value(asked.pin)
-        against = [(asked.against, self._values.value(asked.against)[0])] if asked.against else []
-        return chunks.chunked(asked.pin, array, *against, comparison=asked.comparison), step
+    def _tensor(self, query: ReadSlice | ComputeStatistics) -> tuple[ChunkedTensor, int]:
+        array, step = self._values.value(query.pin)
+        against = [(query.against, self._values.value(query.against)[0])] if query.against else []
+        return chunks.chunked(query.pin, array, *against, comparison=query.comparison), step
 
-    def _elements(self, asked: ReadElements) -> ElementTexts:
-        array, _ = self._values.value(asked.pin)
-        first, count = max(0, asked.first), max(0, min(asked.count, MAX_TEXTS))
-        listed = element_texts(array, first, count, python=asked.python)
+    def _elements(self, query: ReadElements) -> ElementTexts:
+        array, _ = self._values.value(query.pin)
+        first, count = max(0, query.first), max(0, min(query.count, MAX_TEXTS))
+        listed = element_texts(array, first, count, python=query.python)
         dtype, shape = NAMES[array.dtype], list(array.shape)
-        return ElementTexts(asked.request, asked.pin, dtype, shape, first, listed)
+        return ElementTexts(query.request, query.pin, dtype, shape, first, listed)
 
     # -- statistics -----------------------------------------------------------------------
 
@@ -276,119 +276,119 @@ class QueryHandlers:
             if isinstance(answer, Statistics):
                 then(answer)
 
-        asked = ComputeStatistics(0, 0, pin)
+        query = ComputeStatistics(0, 0, pin)
         with contextlib.suppress(OpError):  # it has none any longer
-            found, step = self._tensor(asked)
-            if (known := self._cached(asked, found)) is not None:
+            found, step = self._tensor(query)
+            if (known := self._cached(query, found)) is not None:
                 return known
-            self._compute(asked, found, step, _INTERNAL, reply)
+            self._compute(query, found, step, _INTERNAL, reply)
         return None
 
-    def _measure(self, asked: ComputeStatistics, request: _RequestId, reply: Reply) -> None:
-        found, step = self._tensor(asked)
-        if (known := self._cached(asked, found)) is not None:
+    def _statistics(self, query: ComputeStatistics, request: _RequestId, reply: Reply) -> None:
+        found, step = self._tensor(query)
+        if (known := self._cached(query, found)) is not None:
             reply(msgspec.structs.replace(known, step=step))
             return
         if found.size > LARGE:
             some, places = found.sample()
-            sampled = run_to_end(compute_statistics(some, _blank(asked, found, step), places))
+            sampled = run_to_end(compute_statistics(some, _blank(query, found, step), places))
             sampled.sampled = True
             reply(sampled)
-        self._compute(asked, found, step, request, reply)
+        self._compute(query, found, step, request, reply)
 
-    def _cached(self, asked: ComputeStatistics, found: ChunkedTensor) -> Statistics | None:
-        refs, known = self._measured.get(_key(asked), ((), None))
+    def _cached(self, query: ComputeStatistics, found: ChunkedTensor) -> Statistics | None:
+        refs, known = self._cache.get(_key(query), ((), None))
         same = all(ref() is each for ref, each in zip(refs, found.values, strict=False))
         return known if same else None
 
     def _compute(
         self,
-        asked: ComputeStatistics,
+        query: ComputeStatistics,
         found: ChunkedTensor,
         step: int,
         request: _RequestId,
         reply: Reply,
     ) -> None:
-        key = _key(asked)
+        key = _key(query)
 
         def exactly() -> ChunkedWork[Message]:
-            exact = yield from compute_statistics(found, _blank(asked, found, step))
-            self._measured[key] = tuple(map(weakref.ref, found.values)), exact
+            exact = yield from compute_statistics(found, _blank(query, found, step))
+            self._cache[key] = tuple(map(weakref.ref, found.values)), exact
             return exact
 
         if not self._joins(key, request, reply):
-            pins = [asked.pin, asked.against] if asked.against else [asked.pin]
+            pins = [query.pin, query.against] if query.against else [query.pin]
             self._start(key, request, reply, exactly(), *pins, total=elements_read(found))
 
     # -- NaN and infinities ---------------------------------------------------------------
 
-    def _find_bad(self, asked: FindNonFinite, request: _RequestId, reply: Reply) -> None:
-        array, _ = self._values.value(asked.pin)
+    def _find_non_finite(self, query: FindNonFinite, request: _RequestId, reply: Reply) -> None:
+        array, _ = self._values.value(query.pin)
         if array.dtype.hasobject:
-            raise OpError("has no numbers", op=asked.pin, hint="Ask for its elements.")
+            raise OpError("has no numbers", op=query.pin, hint="Ask for its elements.")
         start = 0
-        if asked.after is not None:
-            check_index(asked.pin, asked.after, array.shape)
-            start = (_flat_index(asked.after, array.shape) + 1) % array.size
-        steps = self._bad(asked, array, start)
-        size = array.size + sum(each.size for _, each in self._values.upstream(asked.pin))
+        if query.after is not None:
+            check_index(query.pin, query.after, array.shape)
+            start = (_flat_index(query.after, array.shape) + 1) % array.size
+        steps = self._search(query, array, start)
+        size = array.size + sum(each.size for _, each in self._values.upstream(query.pin))
         self._start(
-            (FindNonFinite, request[0], asked.pin), request, reply, steps, asked.pin, total=size
+            (FindNonFinite, request[0], query.pin), request, reply, steps, query.pin, total=size
         )
 
-    def _bad(self, asked: FindNonFinite, array: Array, start: int) -> ChunkedWork[Message]:
-        place = yield from next_bad(array, start)
+    def _search(self, query: FindNonFinite, array: Array, start: int) -> ChunkedWork[Message]:
+        place = yield from next_non_finite(array, start)
         if place is None:
-            return FoundNonFinite(asked.request, None)
-        found = FoundNonFinite(asked.request, _cell(place, array.shape))
-        for pin, each in self._values.upstream(asked.pin):
-            first = yield from self._first(pin, each)
+            return FoundNonFinite(query.request, None)
+        found = FoundNonFinite(query.request, _cell(place, array.shape))
+        for pin, each in self._values.upstream(query.pin):
+            first = yield from self._first_non_finite(pin, each)
             if first is not None:
                 found.first_pin, found.first_cell = pin, _cell(first, each.shape)
                 break
         return found
 
-    def _first(self, pin: str, array: Array) -> ChunkedWork[int | None]:
-        """The first bad cell of a value, which is looked for once."""
-        ref, known = self._first_bad.get(pin, (None, None))
+    def _first_non_finite(self, pin: str, array: Array) -> ChunkedWork[int | None]:
+        """The flat index of the first NaN or infinity of a value, which is cached."""
+        ref, known = self._first_indices.get(pin, (None, None))
         if ref is None or ref() is not array:
-            known = yield from next_bad(array, 0)
-            self._first_bad[pin] = weakref.ref(array), known
+            known = yield from next_non_finite(array, 0)
+            self._first_indices[pin] = weakref.ref(array), known
         return known
 
 
-def _key(asked: ComputeStatistics) -> Any:
-    return ComputeStatistics, asked.pin, asked.against, asked.comparison
+def _key(query: ComputeStatistics) -> Any:
+    return ComputeStatistics, query.pin, query.against, query.comparison
 
 
-def _blank(asked: ComputeStatistics, found: ChunkedTensor, step: int) -> Statistics:
+def _blank(query: ComputeStatistics, found: ChunkedTensor, step: int) -> Statistics:
     dtype, shape = NAMES[found.first.dtype], list(found.first.shape)
-    return Statistics(asked.request, asked.pin, dtype, shape, step)
+    return Statistics(query.request, query.pin, dtype, shape, step)
 
 
-def _index(asked: ReadSlice, array: Array) -> tuple[Any, ...]:
-    if len(asked.index) > array.ndim:
-        raise OpError(f"must have at most {array.ndim} places", op=asked.pin, got=asked.index)
+def _index(query: ReadSlice, array: Array) -> tuple[Any, ...]:
+    if len(query.index) > array.ndim:
+        raise OpError(f"must have at most {array.ndim} places", op=query.pin, got=query.index)
     found: list[Any] = []
-    for axis, (place, size) in enumerate(zip(asked.index, array.shape, strict=False)):
+    for axis, (place, size) in enumerate(zip(query.index, array.shape, strict=False)):
         if isinstance(place, int):
             if not -size <= place < size:
                 text = f"must lie in an axis of {size}"
-                raise OpError(text, op=asked.pin, arg=f"axis {axis}", got=place)
+                raise OpError(text, op=query.pin, arg=f"axis {axis}", got=place)
             found.append(place)
         elif len(place) == 3 and place[2] > 0:
             found.append(slice(*place))
         else:
-            raise OpError("must be a place, or first, end and step", op=asked.pin, got=place)
+            raise OpError("must be a place, or first, end and step", op=query.pin, got=place)
     return (*found, ...)
 
 
-def _range(asked: ReadSlice) -> tuple[float, float]:
-    given = asked.shades or []
+def _range(query: ReadSlice) -> tuple[float, float]:
+    given = query.shades or []
     if len(given) != 2 or not all(map(math.isfinite, given)) or given[0] > given[1]:
         raise OpError(
             "must be two numbers, the lower one first",
-            op=asked.pin,
+            op=query.pin,
             arg="shades",
             got=given,
             hint="Ask how low and high its numbers go.",
@@ -396,10 +396,10 @@ def _range(asked: ReadSlice) -> tuple[float, float]:
     return given[0], given[1]
 
 
-def _refuse_more_than(most: int, size: int, what: str, asked: ReadSlice) -> None:
+def _refuse_more_than(most: int, size: int, what: str, query: ReadSlice) -> None:
     if size > most:
         hint = "Ask for fewer places, or for every second."
-        raise OpError(f"must be at most {most} {what}", op=asked.pin, got=size, hint=hint)
+        raise OpError(f"must be at most {most} {what}", op=query.pin, got=size, hint=hint)
 
 
 def _flat_index(cell: list[int], shape: tuple[int, ...]) -> int:

@@ -22,6 +22,8 @@ from backblocks.studio.ipc import StartRun
 
 @dataclass
 class RunPlan:
+    """What a run computes, fetches and shows."""
+
     command: StartRun
     page: Page
     graph: PageGraph
@@ -50,7 +52,7 @@ def page_from_document(document: dict[str, Any], path: Path) -> Page:
 
 
 def plan_run(command: StartRun) -> RunPlan:
-    """Raises PageError if something is wrong with a block that is needed."""
+    """The plan of a run. Raises PageError if something is wrong with a block that is needed."""
     page = page_from_document(command.document, Path(command.path))
     run = page.run
     asked = command.to or [*run.fetch, *run.targets]
@@ -108,7 +110,7 @@ def _until(page: Page) -> str:
 
 
 def _monitors(page: Page, blocks: Container[str]) -> dict[str, Monitor]:
-    """Those that show outputs of these blocks only."""
+    """The monitors that show outputs of these blocks only."""
     return {
         name: monitor
         for name, monitor in page.monitors.items()

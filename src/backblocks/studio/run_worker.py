@@ -60,6 +60,8 @@ _SMALL = 1 << 20
 
 
 class Worker:
+    """Runs a page in a session, by commands of the server."""
+
     def __init__(self, connection: socket.socket, marker: mmap.mmap, memory: int) -> None:
         self._connection = connection
         self._crash_marker = memoryview(marker).cast("q")
@@ -100,7 +102,7 @@ class Worker:
             self._run(self._runs.get())
 
     def _or_end(self, work: Any) -> None:
-        """A thread that fails would leave the studio waiting for ever."""
+        """Ends the process if a thread fails: else the server would wait for ever."""
         try:
             work()
         except BaseException:
@@ -305,7 +307,7 @@ class Worker:
         return until is not None and bool(until.all())
 
     def _with_edits(self, plan: RunPlan) -> RunPlan:
-        """The same run of the page as it was edited meanwhile, if that can run."""
+        """The plan of the same run for the edited page, if that can run."""
         edited, self._edited = self._edited, None
         if edited is None:
             return plan

@@ -64,9 +64,9 @@ def serve(
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """The first Ctrl-C ends the server in peace. Then the system's own way is back: the second one ends
-        it at once, even if a thread waits for a disk that does not answer. Nothing is lost by it: journals
-        hold every change that was acknowledged.
+        """The first Ctrl-C shuts the server down gracefully. Then the default handler is back: the second one
+        ends it at once, even if a thread waits for a disk that does not answer. Nothing is lost by it:
+        journals hold every change that was acknowledged.
         """
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.handle_exit)

@@ -19,7 +19,7 @@ from backblocks.studio.journal import (
     JournalContents,
     PageInUse,
     PageLock,
-    empty_page,
+    empty_contents,
     read_journal,
 )
 
@@ -62,7 +62,7 @@ class StateFolder:
         for file in sorted(self.drafts.glob("*.jsonl")):
             name = file.stem
             with contextlib.suppress(PageInUse, OSError), PageLock(self.drafts, name):
-                found = read_journal(file, empty_page(name))
+                found = read_journal(file, empty_contents(name))
                 if found is None or found.has_file:
                     continue
                 if found.changes or found.damage:
@@ -72,13 +72,13 @@ class StateFolder:
         """Whether it names the journal of a page without a file."""
         if not name.removeprefix(NEW).isalnum():
             return False
-        found = read_journal(self.drafts / f"{name}.jsonl", empty_page(name))
+        found = read_journal(self.drafts / f"{name}.jsonl", empty_contents(name))
         return found is not None and not found.has_file
 
     # -- versions -------------------------------------------------------------------------
 
     def add_version(self, name: str, content: bytes, saved: float) -> None:
-        """Keeps what a page's file held before it is replaced, and forgets the oldest.
+        """Adds the content of a page's file that is about to be replaced, and removes the oldest version.
 
         Versions are in the order of a counter: by a clock that was put back, the newest would be oldest.
         """
@@ -99,7 +99,7 @@ class StateFolder:
         return [(each.name, each.milliseconds / 1000, each.blocks) for each in versions]
 
     def _versions(self, name: str) -> list[_Version]:
-        """The oldest first. Files that are no versions are passed over."""
+        """Versions, the oldest first. Other files are ignored."""
         folder = self.versions / name
         files = folder.iterdir() if folder.is_dir() else ()
         found = [_VERSION.fullmatch(file.name) for file in files]

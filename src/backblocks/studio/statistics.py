@@ -181,10 +181,12 @@ def _compare(tensor: ChunkedTensor, into: Statistics, places: Array | None) -> C
             worst = heapq.nlargest(_WORST, [*worst, *new])
         start += cells.size
         yield cells.size
-    into.worst = [_worst(tensor, -negative, into.shape, places) for _, negative in worst]
+    into.worst = [_mismatch_at(tensor, -negative, into.shape, places) for _, negative in worst]
 
 
-def _worst(tensor: ChunkedTensor, place: int, shape: list[int], places: Array | None) -> Mismatch:
+def _mismatch_at(
+    tensor: ChunkedTensor, place: int, shape: list[int], places: Array | None
+) -> Mismatch:
     first, second = next(tensor.pairs(place))
     own = place if places is None else int(places[place])
     return Mismatch(
@@ -198,9 +200,9 @@ def _worst(tensor: ChunkedTensor, place: int, shape: list[int], places: Array | 
 # -- NaN and infinities ---------------------------------------------------------------------------
 
 
-def next_bad(array: Array, start: int) -> ChunkedWork[int | None]:
+def next_non_finite(array: Array, start: int) -> ChunkedWork[int | None]:
     """The flat index of the first NaN or infinity from `start` on, wrapping around at the end."""
-    if not can_be_bad(array):
+    if not can_be_non_finite(array):
         return None
     for begin, end in ((start, array.size), (0, start)):
         place = begin
@@ -213,7 +215,7 @@ def next_bad(array: Array, start: int) -> ChunkedWork[int | None]:
     return None
 
 
-def can_be_bad(array: Array) -> bool:
+def can_be_non_finite(array: Array) -> bool:
     return is_float(array.dtype) or array.dtype.kind == "c"
 
 

@@ -1,8 +1,8 @@
 """Symbolic shapes: names for sizes that are unknown before a run, such as that of a batch.
 
-The build of a page knows an open size only as not known. So the page is built once more with a number in
-place of each open size of its placeholders, each another prime: what comes out where tells which sizes are
-one and the same. Where blocks want two of them to be equal, they are made equal, and get one name.
+The build of a page knows such a size only as unknown. So the page is built once more with a distinct prime in
+place of each unknown size of its placeholders: where the same number comes out, the sizes are the same. Sizes
+that a block requires to be equal are made equal, and get one name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Shapes = dict[str, list[int | str] | None]
 
 
 def symbolic_shapes(page: Page, built: BuildResult) -> Shapes:
-    """For each output its sizes, names for the open ones; None if even their number is open."""
+    """The shape of each output, with names for unknown sizes; None if the rank is unknown."""
     numbers: dict[int, str] = {}
     others = count(1)
     probe: dict[str, Any] = {}
@@ -66,10 +66,10 @@ def _letters() -> Iterator[str]:
 
 
 def _probe(page: Page, built: BuildResult) -> tuple[list[int], PageGraph]:
-    """The numbers that stand for open sizes of placeholders, and the graph that they give."""
+    """The numbers that stand for unknown sizes of placeholders, and the graph that they give."""
     begun = time.perf_counter()
     firsts = iter(_FIRST)
-    given = before = _given(page, next(firsts))
+    given = before = _probe_sizes(page, next(firsts))
     wrong = {block for block, _ in built.problems}
     at, pairs = "", []
     while True:
@@ -79,11 +79,11 @@ def _probe(page: Page, built: BuildResult) -> tuple[list[int], PageGraph]:
             return list(given.values()), found.graph
         block, error = new[0]
         if isinstance(error, OpMemoryError) and (first := next(firsts, 0)):
-            given = before = _given(page, first)
+            given = before = _probe_sizes(page, first)
             continue
         if block != at:
             at, before = block, given
-            pairs = _that_meet(page.blocks[block], error, found.graph, {*given.values()})
+            pairs = _candidate_pairs(page.blocks[block], error, found.graph, {*given.values()})
         given = before
         if pairs:
             one, other = pairs.pop(0)
@@ -106,35 +106,35 @@ def _with_sizes(page: Page, given: dict[tuple[str, int], int]) -> Page:
     )
 
 
-def _given(page: Page, first: int) -> dict[tuple[str, int], int]:
-    """A number for each open size of placeholders, by block and axis."""
+def _probe_sizes(page: Page, first: int) -> dict[tuple[str, int], int]:
+    """A prime for each unknown size of placeholders, by block and axis."""
     primes = _primes(first)
     return {
         (name, axis): next(primes)
         for name, block in page.blocks.items()
-        if _has_open(block)
+        if _has_unknown(block)
         for axis, size in enumerate(block.attrs["shape"])
-        if _is_open(size)
+        if _is_unknown(size)
     }
 
 
-def _has_open(block: PageBlock) -> bool:
+def _has_unknown(block: PageBlock) -> bool:
     shape = block.attrs.get("shape")
     return (
         block.op in ("Placeholder", "PlaceholderWithDefault")
         and isinstance(shape, list)
-        and any(map(_is_open, shape))
+        and any(map(_is_unknown, shape))
     )
 
 
-def _is_open(size: Any) -> bool:
+def _is_unknown(size: Any) -> bool:
     return size is None or size == -1
 
 
-def _that_meet(
+def _candidate_pairs(
     block: PageBlock, error: OpError, graph: PageGraph, ours: set[int]
 ) -> list[tuple[int, int]]:
-    """Pairs of our numbers at a block: on one axis, counted from the last, or at the axis of the error."""
+    """Pairs of probed sizes that meet at a block: on one axis from the last, or the error's axis."""
     shapes = {
         pin: graph.wires[each].shape or ()
         for pin, value in block.inputs.items()

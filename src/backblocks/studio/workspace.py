@@ -23,10 +23,12 @@ _MAX_LENGTH = 4096
 
 
 class OutsideWorkspace(ValueError):
-    """A path that the studio does not touch: it leads out of the folder, is hidden, or is no plain file."""
+    """A path that the studio does not touch: it leads out of the folder, is hidden, or is no regular file."""
 
 
 class Workspace:
+    """Resolves names of files below one folder, and refuses all others."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
 
@@ -51,7 +53,7 @@ class Workspace:
         return path
 
     def opened(self, name: str) -> BinaryIO:
-        """A plain file below the folder, to read from."""
+        """A regular file below the folder, opened to read."""
         try:
             return open_regular_file(self.path(name))
         except OSError as error:
