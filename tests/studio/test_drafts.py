@@ -190,7 +190,7 @@ def test_a_page_is_held_by_one_studio_at_a_time(tmp_path):
     with pytest.raises(PageInUse):
         Journal(state.drafts, "page")
     journal.close()
-    Journal(state.drafts, "page").leave()
+    Journal(state.drafts, "page").close()
 
 
 def test_the_last_versions_are_kept(tmp_path):
