@@ -55,14 +55,14 @@ test("a check whose process is killed is told, and the next change is checked by
   await newPage(page, { start: numbers([1, 2]), minus: { op: "Neg", in: { x: "start:output" } } });
   await page.locator("#block-minus").waitFor();
   await page.waitForTimeout(1500); // the memory of a run is estimated, too
-  for (const each of opened.studio.children("studio.tasks")) process.kill(each, "SIGSTOP");
+  for (const each of opened.studio.children("studio.pool_worker")) process.kill(each, "SIGSTOP");
   await page.click("#block-start .block-title");
   const cell = page.locator("#right .grid .cell").nth(1);
   await cell.click();
   await page.keyboard.type("5");
   await page.keyboard.press("Enter");
   await page.getByText("Checking…").waitFor();
-  for (const each of opened.studio.children("studio.tasks")) process.kill(each, "SIGKILL");
+  for (const each of opened.studio.children("studio.pool_worker")) process.kill(each, "SIGKILL");
   const told = page.locator(".problem", { hasText: "could not check this page" });
   await told.waitFor();
   expect(await told.textContent()).toContain("Undo the last change");
