@@ -155,11 +155,13 @@ def _mutate(target: str, given: argparse.Namespace, reporter: children.Reporter)
     """The child: has atheris make up bytes that reach new code."""
     import atheris
 
-    with atheris.instrument_imports(include=["backblocks.pages", "backblocks.ops.io", "zipfile"]):
-        from fuzz import readers
+    include = ["backblocks.pages", "backblocks.ops.io"]
     if target == "message":
-        with atheris.instrument_imports(include=["backblocks.studio"]):
-            import backblocks.studio.app  # noqa: F401
+        include.append("backblocks.studio")
+    if loaded := [name for name in sys.modules if name.startswith(tuple(include))]:
+        raise RuntimeError(f"{loaded} were imported before atheris could count what they reach")
+    with atheris.instrument_imports(include=[*include, "zipfile"]):
+        from fuzz import readers
     from fuzz.limits import Slow, in_time
 
     def try_one(data: bytes) -> None:
@@ -181,6 +183,7 @@ def _mutate(target: str, given: argparse.Namespace, reporter: children.Reporter)
     limits = ["-timeout=0", "-rss_limit_mb=0", f"-max_len={LONGEST}", "-verbosity=0"]
     limits += [f"-dict={words}", f"-artifact_prefix={FOUND.parent}/"]
     limits += [f"-max_total_time={max(int(given.seconds), 1)}", f"-seed={given.first % 2**31}"]
+    limits += [f"-runs={MOST_TRIES}"]
     by_json = {}
     if target in OF_JSON:
         from fuzz.json_mutations import mutated

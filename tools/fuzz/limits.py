@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bad_calls.child import SPARE_BYTES
-
 from fuzz.findings import Finding
 
 # Seconds of CPU time: on a busy machine nothing is slow that would not be on an idle one.
@@ -22,6 +20,8 @@ DEAF = 3.0
 """After which an interrupted call must have ended."""
 HANGS = 15.0
 """After which a try is ended by force."""
+SPARE_BYTES = 2 << 30
+"""Memory that a try may take beyond what the process has at its start."""
 WAITS = 20.0
 """Seconds of wall time that count as one of CPU time, since a deadlock takes none."""
 
