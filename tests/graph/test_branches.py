@@ -14,7 +14,7 @@ def both_ways(session, fetch, pred, feeds=None):
 
 def events_of(session):
     seen = []
-    session.watch(lambda event: seen.append((event.kind, event.block.name)))
+    session.subscribe(lambda event: seen.append((event.kind, event.block.name)))
     return seen
 
 

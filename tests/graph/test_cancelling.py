@@ -39,7 +39,7 @@ def test_cancel_ends_a_long_kernel(threads):
     before = bb.get_num_threads()
     bb.set_num_threads(threads)
     session, errors, begun = bb.Session(long_page()), [], threading.Event()
-    session.watch(lambda event: begun.set() if event.block.op.name == "Conv3D" else None)
+    session.subscribe(lambda event: begun.set() if event.block.op.name == "Conv3D" else None)
 
     def run():
         try:
@@ -87,8 +87,8 @@ def test_cancel_ends_what_numpy_computes(name):
     fed = LONG_FED[name]()
     with bb.Scope() as page:
         ops.identity(LONG[name](bb.placeholder(fed.shape, fed.dtype, name="x")), name="y")
-    session, begun = bb.Session(page, remember=0), threading.Event()
-    session.watch(lambda event: begun.set())
+    session, begun = bb.Session(page, cache_bytes=0), threading.Event()
+    session.subscribe(lambda event: begun.set())
     thread, errors = in_a_thread(lambda: session.run("y", {"x": fed}))
     assert begun.wait(30)
     time.sleep(0.3)  # now it is inside
@@ -158,7 +158,7 @@ def in_a_thread(work):
 
 def test_cancel_ends_a_run_that_waits_for_its_turn(counting):
     inside, go = threading.Event(), threading.Event()
-    end = counting.watch(lambda event: (inside.set(), go.wait(20)))
+    end = counting.subscribe(lambda event: (inside.set(), go.wait(20)))
     first, first_errors = in_a_thread(lambda: counting.run([], targets=["count"]))
     assert inside.wait(20)
     end()
@@ -212,7 +212,7 @@ def test_stopping_a_runner_now_ends_the_step_that_is_about_to_begin():
 
 def test_reset_waits_for_the_run_in_another_thread(counting):
     inside, go = threading.Event(), threading.Event()
-    end = counting.watch(lambda event: (inside.set(), go.wait(20)))
+    end = counting.subscribe(lambda event: (inside.set(), go.wait(20)))
     running, _ = in_a_thread(lambda: counting.run([], targets=["count"]))
     assert inside.wait(20)
     resetting, errors = in_a_thread(counting.reset)
@@ -230,14 +230,14 @@ def test_reset_waits_for_the_run_in_another_thread(counting):
 def test_what_would_wait_for_its_own_run_is_refused(counting, tmp_path, what):
     given = {"run": "n", "save": tmp_path / "n", "restore": tmp_path / "n", "use": counting.graph}
     arguments = [given[what]] if what in given else []
-    counting.watch(lambda event: getattr(counting, what)(*arguments))
-    with pytest.raises(bb.OpError, match=rf"Session\.{what}: cannot be called by a watcher"):
+    counting.subscribe(lambda event: getattr(counting, what)(*arguments))
+    with pytest.raises(bb.OpError, match=rf"Session\.{what}: cannot be called by a listener"):
         counting.run([], targets=["count"])
     assert counting.value("n") == 0
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_watcher_of_blocks_may_stop_the_runner(threads):
+def test_a_listener_of_blocks_may_stop_the_runner(threads):
     before = bb.get_num_threads()
     bb.set_num_threads(threads)
     with bb.Scope() as page:
@@ -250,12 +250,12 @@ def test_a_watcher_of_blocks_may_stop_the_runner(threads):
     runner.feeds = lambda step: {"x": np.full(1 << 20, step, np.float32)}
     seen = []
 
-    def watcher(event):
+    def listener(event):
         if event.block.op.name == "Sqrt" and runner.count == 2:
             seen.append(threading.get_ident())
             runner.stop(now=True)
 
-    runner.session.watch(watcher)
+    runner.session.subscribe(listener)
     running, errors = in_a_thread(lambda: runner.run(steps=100))
     running.join(20)
     bb.set_num_threads(before)

@@ -42,7 +42,7 @@ def test_a_page_lists_what_touches_files(page):
 
 def test_without_a_yes_nothing_starts(page, folder):
     session, seen = bb.Session(page, folder=folder), []
-    session.watch(seen.append)
+    session.subscribe(seen.append)
     with pytest.raises(bb.OpError, match=r"allowed to touch files; got read \(ReadFile reads\)"):
         read(session, "inside")
     with pytest.raises(bb.OpError, match=r"got lines \(TextLineReaderV2 reads\)"):

@@ -31,7 +31,7 @@ def test_once_is_one_step(runner):
 
 def test_as_many_steps_as_asked_for(runner):
     seen = []
-    end = runner.watch(lambda step, values: seen.append((step, int(values[0]))))
+    end = runner.subscribe(lambda step, values: seen.append((step, int(values[0]))))
     assert runner.run(steps=4) == [3]
     end()
     runner.run()
@@ -61,7 +61,7 @@ def test_feeds_may_depend_on_the_step():
         ops.square(bb.placeholder([], name="x"), name="y")
     seen = []
     runner = bb.Runner(bb.Session(page), ["y"], feeds=lambda step: {"x": step + 1})
-    runner.watch(lambda step, values: seen.append(float(values[0])))
+    runner.subscribe(lambda step, values: seen.append(float(values[0])))
     runner.run(steps=3)
     assert seen == [1, 4, 9]
 
@@ -88,7 +88,7 @@ def test_running_free_until_stopped(runner):
 
 def test_pause_step_and_go_on(runner):
     held = threading.Event()
-    runner.watch(lambda step, values: (runner.pause(), held.set()) if step == 3 else None)
+    runner.subscribe(lambda step, values: (runner.pause(), held.set()) if step == 3 else None)
     runner.start()
     assert held.wait(20)
     time.sleep(0.05)
@@ -104,7 +104,7 @@ def test_pause_step_and_go_on(runner):
 
 def test_a_single_step_is_over_when_it_returns(runner):
     seen = []
-    runner.watch(lambda step, values: (runner.pause(), time.sleep(0.02), seen.append(step)))
+    runner.subscribe(lambda step, values: (runner.pause(), time.sleep(0.02), seen.append(step)))
     runner.start()
     until_count(runner, 1)
     for count in (2, 3, 4):
@@ -113,7 +113,7 @@ def test_a_single_step_is_over_when_it_returns(runner):
 
 
 def test_a_single_step_that_fails_or_is_stopped_holds_nobody_up(runner):
-    runner.watch(lambda step, values: runner.pause() if step == 1 else 1 / 0)
+    runner.subscribe(lambda step, values: runner.pause() if step == 1 else 1 / 0)
     runner.start()
     until_count(runner, 1)
     runner.step()
@@ -131,15 +131,15 @@ def test_a_single_step_that_fails_or_is_stopped_holds_nobody_up(runner):
     assert not stepping.is_alive()
 
 
-def test_a_watcher_may_ask_for_a_single_step(runner):
-    runner.watch(lambda step, values: (runner.pause(), runner.step()) if step < 3 else None)
+def test_a_listener_may_ask_for_a_single_step(runner):
+    runner.subscribe(lambda step, values: (runner.pause(), runner.step()) if step < 3 else None)
     runner.start(steps=3)
     runner.wait(20)
     assert runner.count == 3
 
 
 def test_stop_ends_what_is_paused(runner):
-    runner.watch(lambda step, values: runner.pause())
+    runner.subscribe(lambda step, values: runner.pause())
     runner.start()
     until_count(runner, 1)
     runner.stop()
@@ -192,7 +192,7 @@ def test_steps_are_counted_in_whole_numbers(runner, steps):
 
 def test_watching_can_be_ended_twice(runner):
     for watched in (runner, runner.session):
-        end = watched.watch(lambda *what: 1 / 0)
+        end = watched.subscribe(lambda *what: 1 / 0)
         end()
         end()
     assert runner.run() == [0]

@@ -141,7 +141,7 @@ def test_only_what_is_fetched_runs():
         y = ops.exp(x, name="y")
         ops.log(x, name="unused")
     session, seen = bb.Session(page), []
-    session.watch(lambda event: seen.append((event.kind, event.block.name)))
+    session.subscribe(lambda event: seen.append((event.kind, event.block.name)))
     np.testing.assert_allclose(session.run(y, {x: [0.0, 1]}), np.exp([0, 1]))
     assert seen == [("started", "y"), ("finished", "y")]
     assert session.report.executed == 1
@@ -224,7 +224,7 @@ def test_a_value_is_dropped_after_its_last_reader():
             alive.append(event.bytes)
             most.append(bb.memory.kept())
 
-    session.watch(watch)
+    session.subscribe(watch)
     session.run(y, {x: np.zeros(2**20, np.float32)})
     assert len(alive) == 8
     assert bb.memory.kept() - before <= 2 * 2**22
@@ -402,7 +402,7 @@ def test_cancel_stops_between_blocks_and_leaves_the_variables_alone():
         for _ in range(50):
             y = ops.exp(y)
     session = bb.Session(page)
-    session.watch(lambda event: session.cancel() if event.block.name == "Exp_3" else None)
+    session.subscribe(lambda event: session.cancel() if event.block.name == "Exp_3" else None)
     with pytest.raises(Cancelled):
         session.run([up, y], {"x": np.zeros(2**16)})
     assert session.value(n) == 0
@@ -434,9 +434,9 @@ def test_memory_is_estimated_without_a_run():
         ops.neg(free, name="neg")
     session = bb.Session(page)
     estimate = session.estimate(["sum"])
-    assert (estimate.peak, estimate.held, estimate.whole) == (400 + 4000 + 12, 408, True)
+    assert (estimate.peak, estimate.resident, estimate.complete) == (400 + 4000 + 12, 408, True)
     assert estimate.largest.name == "wide"
-    assert not session.estimate(["neg"]).whole
+    assert not session.estimate(["neg"]).complete
     assert session.estimate(["neg"], {"free": np.zeros(7, np.float32)}).peak == 56
     assert session.report.executed == 0
 
@@ -509,7 +509,7 @@ def test_steps_that_are_written_out_give_what_watched_ones_give():
         loss = bb.ops.mean(bb.ops.mat_mul(half, long), [0, 1])
         step = bb.ops.apply_gradient_descent(x, 0.1, bb.gradients(loss, [x])[0])
     written_out, watched = bb.Session(page), bb.Session(page)
-    watched.watch(lambda event: None)
+    watched.subscribe(lambda event: None)
     wanted = ([loss, step], [half, step], [long, half, loss, step])
     kept, copies = [], []
     for turn in range(15):
@@ -590,7 +590,7 @@ def test_a_queue_that_is_emptied_goes_on_for_ever():
 
 
 def test_a_limit_below_what_is_asked_of_the_machine_at_a_time_holds(monkeypatch):
-    monkeypatch.setattr(_memory, "_unlooked", _memory.SMALL)
+    monkeypatch.setattr(_memory, "_unchecked", _memory.SMALL)
     session = bb.Session(growing("queue"), memory_limit=LIMIT)
     assert 5 <= until_refused(session) < 9
 
@@ -614,7 +614,7 @@ def test_variables_of_earlier_runs_count():
         second = bb.variable(np.zeros(2 << 18, np.float32), name="second")
         ops.assign_add(first, ops.ones_like(first), name="a")
         ops.assign_add(second, ops.ones_like(second), name="b")
-    alone = bb.Session(page).estimate(targets=["a"]).one_by_one
+    alone = bb.Session(page).estimate(targets=["a"]).serial_peak
     bb.Session(page, memory_limit=alone + (1 << 20)).run([], targets=["a"])
     session = bb.Session(page, memory_limit=alone + (1 << 20))
     session.run([], targets=["b"])
@@ -631,7 +631,7 @@ def test_remembered_values_make_room():
     session = bb.Session(page, memory_limit=LIMIT)
     for i in range(20):
         session.run(y, {x: np.full(1 << 18, i, np.float32)})
-        assert session.report.remembered_bytes <= LIMIT - (2 << 20)
+        assert session.report.cached_bytes <= LIMIT - (2 << 20)
 
 
 def test_a_run_that_is_counted_costs_little():

@@ -254,7 +254,7 @@ def product():
 
 
 def session():
-    bb.Session(remember=0).run(y)
+    bb.Session(cache_bytes=0).run(y)
 
 
 def again_and_again(call):

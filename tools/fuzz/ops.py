@@ -281,7 +281,7 @@ def _in_graph(call: Call, rng: Any) -> Any:
                 built = _flat(Call(op, args)())
             if not built:
                 return None  # a list of no tensors: there is no block to run
-            session = bb.Session(remember=0)
+            session = bb.Session(cache_bytes=0)
             return session.run(built, feeds) if op.outputs else session.run([], feeds, built)
     except (Slow, Finding):
         raise

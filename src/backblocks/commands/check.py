@@ -102,7 +102,7 @@ def _print(
         print(f"touches files, which needs --allow-files: {', '.join(touching)}")
     if estimate is not None:
         what = "what can run" if problems else "a run"
-        least = "" if estimate.whole and not problems else "at least "
+        least = "" if estimate.complete and not problems else "at least "
         text = f"memory of {what}: {least}{format_bytes(estimate.peak)} at one time"
         if estimate.largest is not None:
             text += f", most for {estimate.largest.label}: {format_bytes(estimate.largest_bytes)}"
@@ -120,8 +120,8 @@ def _document(
     if estimate is not None:
         memory = {
             "peak_bytes": estimate.peak,
-            "held_bytes": estimate.held,
-            "whole": estimate.whole and not problems,
+            "held_bytes": estimate.resident,
+            "whole": estimate.complete and not problems,
             "largest_block": estimate.largest.label if estimate.largest else None,
             "largest_bytes": estimate.largest_bytes,
         }

@@ -85,7 +85,7 @@ def _run(args: argparse.Namespace, session: Session) -> int:
             monitor.update([next(shown) for _ in monitor.pins])
         progress.update(step)
 
-    runner.watch(on_step)
+    runner.subscribe(on_step)
     stopped = False
     try:
         runner.run(request.steps, request.until)

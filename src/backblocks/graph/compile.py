@@ -1,4 +1,4 @@
-"""Programs compiled for the shapes that are fed: each step becomes a function on the slots."""
+"""Compilation of programs for the shapes that are fed: each step becomes a function on the slots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from backblocks.errors import BackblocksError
 from backblocks.graph.events import DEAD, before_block
-from backblocks.graph.program import CompiledSteps, Program, Step, StepFunction, followers_of
+from backblocks.graph.program import CompiledSteps, Program, Step, StepFunction, dependents_of
 from backblocks.graph.result_cache import BRANCHING, CacheableSteps, CacheKey, folded_key
 from backblocks.graph.symbol import Block
 from backblocks.ops._handles import fresh
@@ -51,11 +51,11 @@ class CompiledProgram:
             if listener is not None:
                 listener(step.block.number)
             compute = self._compile(step, specs)
-            known = {slot: specs[slot].known for slot in step.gives}
-            lives = not (step.block.op.writes or step.may_die)
+            known = {slot: specs[slot].known for slot in step.defs}
+            lives = not (step.block.op.writes or step.may_be_dead)
             if known and lives and all(value is not None for value in known.values()):
                 self.constants |= known
-                inputs = each_value(specs.__getitem__, step.takes)
+                inputs = each_value(specs.__getitem__, step.inputs)
                 self.folded[step] = folded_key(step.block, inputs)
             else:
                 self.steps.append((step, compute))
@@ -68,7 +68,7 @@ class CompiledProgram:
         steps = [step for step, _ in self.steps]
         blocks = (*program.variables.values(), *(step.block for step in steps))
         self.files = [block for block in blocks if block.op.files]
-        """Blocks that touch files: a run with them needs a yes."""
+        """Blocks that touch files, which a run must be allowed."""
         self.cacheable = CacheableSteps(program, steps, self.constants)
         self.sizes = {slot: _size(spec) for slot, spec in specs.items()}
         """Bytes of values, as far as they are known."""
@@ -77,14 +77,14 @@ class CompiledProgram:
         self.estimate = MemoryEstimate.of(steps, self.sizes, all_known, bool(self.heavy))
         self.brief = all_known and not self.files and self.estimate.peak <= HEAVY
         """Whether values are so small, and no file is touched, that only kernels ask whether to stop."""
-        self.computed = {slot for step in steps if not step.block.op.writes for slot in step.gives}
+        self.computed = {slot for step in steps if not step.block.op.writes for slot in step.defs}
         """Slots of values that the run makes and no variable keeps."""
-        self.never_kept = self.computed - self.cacheable.giver.keys()
+        self.never_kept = self.computed - self.cacheable.producer.keys()
         """Those of them that the result cache does not keep either."""
         self.uncacheable = [each for each in self.steps if each[0] in self.cacheable.others]
         """Steps that run every time, and what computes them."""
         self._serial: dict[int, SerialExecutor] = {}
-        if not (self.heavy or any(step.may_die for step in steps)) and all_known:
+        if not (self.heavy or any(step.may_be_dead for step in steps)) and all_known:
             buffers = _preallocate(self.steps, self.cacheable.others)
             for slot, array in buffers.items():
                 self.slots[slot] = array
@@ -97,7 +97,7 @@ class CompiledProgram:
 
     def _compile(self, step: Step, specs: dict[int, Spec]) -> StepFunction:
         block, op = step.block, step.block.op
-        inputs = each_value(specs.__getitem__, step.takes)
+        inputs = each_value(specs.__getitem__, step.inputs)
         try:
             given = op.infer(inputs, block.attrs)
             if _is_foldable(block, inputs, given):
@@ -107,26 +107,26 @@ class CompiledProgram:
             error.block = block.name
             raise
         specs.update(zip(flat(step.outputs), flat(given), strict=True))
-        for change in step.changes:
+        for change in step.updates:
             specs.setdefault(change.after, specs[change.before])
-        if op.replaces and step.may_die:  # it is the old value or the new one
-            for change, new in zip(step.changes, flat(given), strict=True):
+        if op.replaces and step.may_be_dead:  # it is the old value or the new one
+            for change, new in zip(step.updates, flat(given), strict=True):
                 old = specs[change.before]
                 specs[change.after] = new if new == old else Spec(None, new.dtype)
         if op.name in BRANCHING:
             return _switching(step) if op.name == "Switch" else _merging(step)
         plan = _static_plan(block, inputs)
         if op.initial_rng_state is not None:
-            return _keeping(step, plan)
+            return _with_rng_state(step, plan)
         if op.gives_back:
             return _writing(step, plan)
         if op.writes:
-            return _changing(step)
+            return _changing_state(step)
         return _planning(step) if plan is None else _planned(step, plan)
 
 
 def _is_foldable(block: Block, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-    """Whether a block gives the same few numbers in every run, such as sizes and axes."""
+    """Whether a block can be constant-folded: its inputs are statically known and small, such as sizes."""
     if block.op.stateful or block.op.writes or block.op.name in BRANCHING:
         return False
     return all(spec.known is not None for spec in flat(inputs)) and all(
@@ -158,7 +158,7 @@ def _static_plan(block: Block, inputs: Sequence[Value]) -> Plan | None:
 
 
 def _planned(step: Step, plan: Plan) -> StepFunction:
-    takes, gives = step.takes, step.outputs
+    takes, gives = step.inputs, step.outputs
     if len(gives) == 1 and all(isinstance(slot, int) for slot in (*takes, *gives)):
         return Instruction(plan if plan.kernel else plan.compute, tuple(takes), tuple(gives))
 
@@ -173,15 +173,15 @@ def _planning(step: Step) -> StepFunction:
     block, op = step.block, step.block.op
 
     def compute(slots: list[Any]) -> None:
-        _put(slots, step.outputs, op.run(each_value(slots.__getitem__, step.takes), block.attrs))
+        _put(slots, step.outputs, op.run(each_value(slots.__getitem__, step.inputs), block.attrs))
 
     return compute
 
 
 def _writing(step: Step, plan: Plan | None) -> StepFunction:
     """For a step that changes variables."""
-    op, attrs, takes = step.block.op, step.block.attrs, step.takes
-    written = [change.after for change in step.changes]
+    op, attrs, takes = step.block.op, step.block.attrs, step.inputs
+    written = [change.after for change in step.updates]
     outputs = [slot for slot in step.outputs if slot not in written]
     if plan is not None and len(written) == 1 and len(step.outputs) == 1:
         function = plan if plan.kernel else plan.compute
@@ -202,23 +202,23 @@ def _writing(step: Step, plan: Plan | None) -> StepFunction:
     return compute
 
 
-def _changing(step: Step) -> StepFunction:
-    """For a step that changes what handles stand for: a copy, so that a run which fails leaves the old."""
+def _changing_state(step: Step) -> StepFunction:
+    """For a step that changes the state behind a handle: a copy of it, in case that the run fails."""
     block, op = step.block, step.block.op
     written = [i for i, pin in enumerate(op.inputs) if pin.name in op.writes]
 
     def compute(slots: list[Any]) -> None:
-        values = each_value(slots.__getitem__, step.takes)
-        for i, change in zip(written, step.changes, strict=True):
+        values = each_value(slots.__getitem__, step.inputs)
+        for i, change in zip(written, step.updates, strict=True):
             values[i] = slots[change.after] = fresh(values[i])
         _put(slots, step.outputs, op.run(values, block.attrs))
 
     return compute
 
 
-def _keeping(step: Step, plan: Plan | None) -> StepFunction:
-    """For a step that keeps something from run to run, such as where its random numbers go on."""
-    (change,) = step.changes
+def _with_rng_state(step: Step, plan: Plan | None) -> StepFunction:
+    """For a step with an RNG state."""
+    (change,) = step.updates
     inner = _planning(step) if plan is None else _planned(step, plan)
 
     def compute(slots: list[Any]) -> None:
@@ -230,7 +230,7 @@ def _keeping(step: Step, plan: Plan | None) -> StepFunction:
 
 
 def _switching(step: Step) -> StepFunction:
-    data, pred = step.takes
+    data, pred = step.inputs
     ways = step.outputs
 
     def compute(slots: list[Any]) -> None:
@@ -241,7 +241,7 @@ def _switching(step: Step) -> StepFunction:
 
 
 def _merging(step: Step) -> StepFunction:
-    (inputs,), (output, value_index) = step.takes, step.outputs
+    (inputs,), (output, value_index) = step.inputs, step.outputs
 
     def compute(slots: list[Any]) -> None:
         alive = next(i for i, slot in enumerate(inputs) if slots[slot] is not DEAD)
@@ -269,14 +269,14 @@ def _preallocate(steps: CompiledSteps, uncacheable: set[Step]) -> dict[int, Arra
     """
     kernels = {step: each for step, each in steps if isinstance(each, Instruction) and each.plan}
     others = (step for step, _ in steps if step not in kernels)
-    seen = {slot for step in others for slot in (*step.uses, *step.gives)}
+    seen = {slot for step in others for slot in (*step.uses, *step.defs)}
     private = {slot for step, _ in steps for slot in step.drops} - seen
     buffers: dict[int, Array] = {}
     for step, instruction in kernels.items():
-        if step not in uncacheable or not private.issuperset(step.gives):
+        if step not in uncacheable or not private.issuperset(step.defs):
             continue
         kernel, (spec,), give = instruction.plan.kernel, instruction.plan.specs, step.outputs[0]
-        source = buffers.get(step.takes[0]) if isinstance(kernel, CopyKernel) else None
+        source = buffers.get(step.inputs[0]) if isinstance(kernel, CopyKernel) else None
         if source is not None:
             buffers[give] = source.reshape(spec.sizes)
         elif _size(spec) <= _SMALL:
@@ -300,21 +300,21 @@ HEAVY = 1 << 20
 
 
 def _size(spec: Spec) -> int:
-    """Its bytes, as far as they are known."""
+    """The bytes of a value, as far as its sizes are known."""
     return 0 if spec.shape is None else math.prod(n or 0 for n in spec.shape) * spec.dtype.itemsize
 
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """How much memory a run takes for values, by their shapes. What ops need in passing is not in it."""
+    """The memory that a run takes for values, by their shapes, without the temporaries of ops."""
 
-    held: int
-    """Bytes of what is fed, of constants and of variables."""
+    resident: int
+    """Bytes of feeds, constants and variables."""
     peak: int
-    """The most bytes at one time, those included."""
-    one_by_one: int
-    """The most when blocks run one after another: if there is no room for more, they do."""
-    whole: bool
+    """The peak of live bytes, those included."""
+    serial_peak: int
+    """The peak of a serial run, which is made if there is no memory for a parallel one."""
+    complete: bool
     """Whether every shape is known; if not, it may be more."""
     largest: Block | None
     largest_bytes: int
@@ -323,11 +323,11 @@ class MemoryEstimate:
     def of(
         steps: Sequence[Step], sizes: Mapping[int, int], whole: bool, parallel: bool
     ) -> MemoryEstimate:
-        own = {slot for step in steps for slot in step.gives}
+        own = {slot for step in steps for slot in step.defs}
         live = peak = held = sum(size for slot, size in sizes.items() if slot not in own)
         largest, most = None, 0
         for step in steps:
-            given = sum(sizes[slot] for slot in step.gives)
+            given = sum(sizes[slot] for slot in step.defs)
             live += given
             peak = max(peak, live)
             live -= sum(sizes[slot] for slot in step.drops if slot in own)
@@ -339,15 +339,15 @@ class MemoryEstimate:
 
 
 def _parallel_steps(steps: Sequence[Step], sizes: Mapping[int, int]) -> set[Step]:
-    """The heavy steps, if some of them do not wait for each other."""
+    """The heavy steps, if some of them do not depend on each other."""
     heavy = {
         step
         for step in steps
-        if sum(sizes[slot] for slot in (*flat(step.takes), *step.gives)) > HEAVY
+        if sum(sizes[slot] for slot in (*flat(step.inputs), *step.defs)) > HEAVY
     }
     if len(heavy) < 2:
         return set()
-    _, followers = followers_of(steps)
+    _, dependents = dependents_of(steps)
     before: dict[Step, int] = dict.fromkeys(steps, 0)
     """How many heavy steps must run before it: as long as those wait for each other, they are the first."""
     seen = 0
@@ -357,6 +357,6 @@ def _parallel_steps(steps: Sequence[Step], sizes: Mapping[int, int]) -> set[Step
                 return heavy
             seen += 1
         done = seen if step in heavy else before[step]
-        for follower in followers.get(step, ()):
-            before[follower] = max(before[follower], done)
+        for dependent in dependents.get(step, ()):
+            before[dependent] = max(before[dependent], done)
     return set()

@@ -1,4 +1,4 @@
-"""What a run tells whoever watches it, and what it says of itself afterwards."""
+"""Events of a run for its listeners, the report after it, and cancellation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from backblocks.graph.symbol import Block
 
 
 class Cancelled(Exception):
-    """A run was told to stop. Variables are as they were before it."""
+    """A run was cancelled. Variables are as they were before it."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What happened to a block: "started", "finished", "cached", "failed" or "skipped".
+    """An event of a block: "started", "finished", "cached", "failed" or "skipped".
 
     "cached" is a block whose value is known from an earlier run, "skipped" one in a branch that was not
     taken. `done` of `total` blocks are through with this run.
@@ -38,17 +38,17 @@ A process that notes it in memory shared with another one can be told afterwards
 
 
 class Report(NamedTuple):
-    """What the last run did."""
+    """Figures of the last run."""
 
     executed: int = 0
     """Blocks that were computed."""
     cached: int = 0
-    """Blocks whose values were known from an earlier run."""
+    """Blocks whose values were in the result cache."""
     seconds: float = 0.0
     peak_bytes: int = 0
-    """The most memory that values held at one time: those fed, constants and variables too."""
-    remembered_bytes: int = 0
-    """What is kept of this and earlier runs for those to come."""
+    """The peak of live bytes: feeds, constants and variables too."""
+    cached_bytes: int = 0
+    """Bytes in the result cache."""
 
 
 class _Dead:

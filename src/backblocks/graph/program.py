@@ -1,7 +1,7 @@
-"""What one run has to do, and in which order.
+"""Programs: the blocks of one kind of run in topological order, with the slots of their values.
 
-A program is made once for what is fetched, fed and targeted, and run as often as wanted. It says for
-each block which values it takes. Values live in numbered slots.
+A program is built once for a set of fetches, feeds and targets, and run as often as wanted. A slot is a
+register: it holds one symbol's value, or one version of a variable.
 
 Variables are read and written within a run by one rule. A variable has a row of versions: its value
 before the run, then one more for each block that writes it. Writes whose value does not depend on the
@@ -27,8 +27,8 @@ from backblocks.ops._op import Value
 from backblocks.ops._values import each_value, flat
 
 
-class Version(NamedTuple):
-    """Where a variable, or what a block keeps, is before a step changes it and after."""
+class StateUpdate(NamedTuple):
+    """The slots of a variable or RNG state before and after a step that writes it."""
 
     before: int
     after: int
@@ -36,44 +36,44 @@ class Version(NamedTuple):
 
 @dataclass(eq=False)
 class Step:
-    """A block, and the slots of its values."""
+    """A block, and the slots of its inputs and outputs."""
 
     block: Block
-    takes: list[Value]
+    inputs: list[Value]
     """For each input a slot; a tuple of them for a list, None for one that is left out."""
     outputs: list[Value]
     """For each output a slot, or a tuple of them.
 
     An output that is the new value of a variable has the slot of that, unless the step can die.
     """
-    changes: list[Version]
-    """For each variable that it writes, and for what it keeps: it stays the same if it does not run."""
+    updates: list[StateUpdate]
+    """For each variable that it writes, and for its RNG state; a skipped step copies the old value."""
     after: list[Block]
-    """Blocks that run before it although nothing flows from them."""
-    may_die: bool = False
+    """Control dependencies: blocks that run before it although no value flows from them."""
+    may_be_dead: bool = False
     """Whether it may lie in a branch that is not taken, or read a variable that got no value in one."""
     drops: list[int] = field(default_factory=list)
-    """Slots that nobody reads after it."""
+    """Slots that no later step reads."""
 
     @cached_property
-    def gives(self) -> list[int]:
-        """Every slot that gets a value by it."""
-        return list(dict.fromkeys((*flat(self.outputs), *(each.after for each in self.changes))))
+    def defs(self) -> list[int]:
+        """Every slot that the step defines."""
+        return list(dict.fromkeys((*flat(self.outputs), *(each.after for each in self.updates))))
 
     @property
     def uses(self) -> list[int]:
-        """Every slot whose value it needs, be it to leave it as it is."""
-        return [*flat(self.takes), *(each.before for each in self.changes)]
+        """Every slot that the step uses, if only to copy the old value of a variable."""
+        return [*flat(self.inputs), *(each.before for each in self.updates)]
 
 
 StepFunction = Callable[[list[Any]], None]
-"""Computes a step in the slots."""
+"""Computes a step on the slots of a run."""
 CompiledSteps = Sequence[tuple[Step, StepFunction]]
 
 
 @dataclass(eq=False)
 class Program:
-    """Steps in an order in which they can run, and where to find and leave values."""
+    """Steps in topological order, and the slots of feeds, fetches, constants and variables."""
 
     steps: list[Step]
     slots: int
@@ -81,18 +81,18 @@ class Program:
     fetched: list[int]
     constants: dict[int, Symbol]
     variables: dict[int, Block]
-    """Slots of variables, and of what other blocks keep, as they are before the run."""
+    """Slots of variables and RNG states before the run."""
     read: set[int]
-    """Those of them that must have a value: somebody looks at it."""
+    """Those of them that a step reads, which must have a value."""
     written: dict[Block, int]
-    """Slots of variables as they are after it."""
+    """Slots of variables after the run."""
     targets: set[Block]
-    """Blocks that are to run although nobody wants their values."""
+    """Blocks that run although their values are not fetched."""
 
     @cached_property
     def writers(self) -> dict[Block, Block]:
         """For each variable that is written the block that does so last."""
-        last = {change.after: step.block for step in self.steps for change in step.changes}
+        last = {change.after: step.block for step in self.steps for change in step.updates}
         return {variable: last[slot] for variable, slot in self.written.items()}
 
 
@@ -106,19 +106,19 @@ def is_constant(block: Block) -> bool:
 def build_program(
     fetches: Sequence[Symbol], feeds: Sequence[Symbol], targets: Sequence[Block]
 ) -> Program:
-    """What has to run for these fetches and targets when these symbols are fed."""
+    """The program that computes these fetches and targets when these symbols are fed."""
     fed = {id(symbol) for symbol in feeds}
     blocks = _needed([*(s.block for s in fetches if id(s) not in fed), *targets], fed)
-    rows = _rows_of_versions(blocks, fed)
-    slots = _Slots(fed, rows)
-    mortal = _mortal(blocks, fed)
+    versions = _variable_versions(blocks, fed)
+    slots = _Slots(fed, versions)
+    possibly_dead = _possibly_dead(blocks, fed)
     passive = {block for block in blocks if holds_state(block) or is_constant(block)}
-    steps = [slots.step(block, block in mortal) for block in blocks if block not in passive]
+    steps = [slots.step(block, block in possibly_dead) for block in blocks if block not in passive]
     fetched = [slots.seen(symbol, None) for symbol in fetches]
-    keeping = {s.block: s.changes[-1] for s in steps if s.block.op.initial_rng_state is not None}
-    written = {v: slots[v, len(row.writers)] for v, row in rows.items() if row.writers}
+    keeping = {s.block: s.updates[-1] for s in steps if s.block.op.initial_rng_state is not None}
+    written = {v: slots[v, len(row.writers)] for v, row in versions.items() if row.writers}
     written |= {block: kept.after for block, kept in keeping.items()}
-    variables = {slots[variable, 0]: variable for variable in rows}
+    variables = {slots[variable, 0]: variable for variable in versions}
     variables |= {kept.before: block for block, kept in keeping.items()}
     constants = {
         slots[id(symbol)]: symbol
@@ -127,8 +127,8 @@ def build_program(
         for symbol in flat(block.outputs)
         if id(symbol) not in fed
     }
-    steps = _sorted(steps)
-    _drop(steps, {*fetched, *written.values()})
+    steps = _schedule(steps)
+    _mark_last_uses(steps, {*fetched, *written.values()})
     fed_slots = [slots[id(symbol)] for symbol in feeds]
     read = _read(steps, fetched, variables) | {kept.before for kept in keeping.values()}
     return Program(
@@ -137,11 +137,11 @@ def build_program(
 
 
 class _Slots:
-    """Gives out slots: one for each symbol and for each version of a variable."""
+    """Allocates slots: one for each symbol and for each version of a variable."""
 
-    def __init__(self, fed: set[int], rows: dict[Block, _Row]) -> None:
+    def __init__(self, fed: set[int], versions: dict[Block, _VariableVersions]) -> None:
         self._fed = fed
-        self._rows = rows
+        self._versions = versions
         self._places: dict[Hashable, int] = {}
 
     def __len__(self) -> int:
@@ -151,29 +151,29 @@ class _Slots:
         return self._places.setdefault(key, len(self._places))
 
     def seen(self, symbol: Symbol, reader: Block | None) -> int:
-        """Where a block finds the value of a symbol."""
+        """The slot from which a block reads a symbol."""
         if holds_state(symbol.block) and id(symbol) not in self._fed:
-            return self[symbol.block, self._rows[symbol.block].seen_by(reader)]
+            return self[symbol.block, self._versions[symbol.block].version_read_by(reader)]
         return self[id(symbol)]
 
-    def step(self, block: Block, mortal: bool) -> Step:
+    def step(self, block: Block, possibly_dead: bool) -> Step:
         if block.op.name == "Placeholder" and id(block.outputs[0]) not in self._fed:
-            raise _unfed(block)
+            raise _not_fed(block)
         changes = [self._change(block, name) for name in block.op.writes]
         if block.op.initial_rng_state is not None:
-            changes.append(Version(self[block, "kept"], self[block, "kept from now on"]))
-        if not mortal:  # what an op gives for a variable is its new value
+            changes.append(StateUpdate(self[block, "kept"], self[block, "kept from now on"]))
+        if not possibly_dead:  # what an op gives for a variable is its new value
             given_back = changes[: len(block.op.gives_back)]
             for symbol, change in zip(flat(block.outputs), given_back, strict=False):
                 self._places[id(symbol)] = change.after
         takes = each_value(lambda symbol: self.seen(symbol, block), block.inputs)
         outputs = each_value(self._given, block.outputs)
-        return Step(block, takes, outputs, changes, list(block.after), mortal)
+        return Step(block, takes, outputs, changes, list(block.after), possibly_dead)
 
-    def _change(self, block: Block, name: str) -> Version:
+    def _change(self, block: Block, name: str) -> StateUpdate:
         variable = block.variables[name]
-        at = self._rows[variable].writers[block]
-        return Version(self[variable, at], self[variable, at + 1])
+        at = self._versions[variable].writers[block]
+        return StateUpdate(self[variable, at], self[variable, at + 1])
 
     def _given(self, symbol: Symbol) -> int:
         return self[(symbol, "not read") if id(symbol) in self._fed else id(symbol)]
@@ -181,22 +181,22 @@ class _Slots:
 
 def _read(steps: Sequence[Step], fetched: Sequence[int], variables: dict[int, Block]) -> set[int]:
     """The slots of variables that must have a value before the run."""
-    read = {*fetched, *(slot for step in steps for slot in looked_at(step))} & variables.keys()
+    read = {*fetched, *(slot for step in steps for slot in slots_read(step))} & variables.keys()
     # A variable that is only replaced keeps its value if that block dies, so it must have one.
-    spared = {change.before for step in steps if step.may_die for change in step.changes}
-    spared |= {step.takes[0] for step in steps if step.block.op.name == _ASKS}
+    spared = {change.before for step in steps if step.may_be_dead for change in step.updates}
+    spared |= {step.inputs[0] for step in steps if step.block.op.name == _ASKS}
     spared &= variables.keys()
     read |= {slot for slot in spared if variables[slot].initial is not None}
-    _watch_for_no_value(steps, spared - read)
+    _mark_readers_of_no_value(steps, spared - read)
     return read
 
 
-def looked_at(step: Step) -> Iterator[int]:
-    """The slots whose values matter to a step: not those of variables that it only replaces or asks for."""
+def slots_read(step: Step) -> Iterator[int]:
+    """The slots whose values a step reads: not those of variables that it replaces or only asks for."""
     op = step.block.op
     if op.name == _ASKS:
         return
-    for pin, slots in zip(op.inputs, step.takes, strict=True):
+    for pin, slots in zip(op.inputs, step.inputs, strict=True):
         if not (op.replaces and pin.name in op.writes):
             yield from flat((slots,))
 
@@ -209,38 +209,38 @@ def _needed(wanted: Sequence[Block], fed: set[int]) -> list[Block]:
         block = todo.pop()
         if block.number not in found:
             found[block.number] = block
-            todo += _behind(block, fed)
+            todo += _predecessors(block, fed)
     return [found[number] for number in sorted(found)]
 
 
-def unfed(
+def missing_feeds(
     fetches: Sequence[Symbol], feeds: Iterable[Symbol], targets: Sequence[Block]
 ) -> list[Symbol]:
-    """What else has to be fed for these fetches and targets."""
+    """The placeholders that must be fed besides for these fetches and targets."""
     fed = {id(symbol) for symbol in feeds}
     blocks = _needed([*(s.block for s in fetches if id(s) not in fed), *targets], fed)
     placeholders = [block for block in blocks if block.op.name == "Placeholder"]
     return [b.outputs[0] for b in placeholders if id(b.outputs[0]) not in fed]
 
 
-def starts(variable: Block) -> dict[Block, Symbol]:
-    """What a variable and those behind it start from, in the order to compute it in; itself is last."""
+def initial_values(variable: Block) -> dict[Block, Symbol]:
+    """The initial values of a variable and of those it depends on, in topological order; its own is last."""
 
     def further(block: Block) -> list[Block]:
-        return _behind(block, set()) if block.initial is None else [block.initial.block]
+        return _predecessors(block, set()) if block.initial is None else [block.initial.block]
 
-    found = sorted({variable, *_reached(variable, further)}, key=lambda b: b.number)
+    found = sorted({variable, *_ancestors(variable, further)}, key=lambda b: b.number)
     return {block: block.initial for block in found if block.initial is not None}
 
 
-def _behind(block: Block, fed: set[int]) -> list[Block]:
+def _predecessors(block: Block, fed: set[int]) -> list[Block]:
     if holds_state(block):
         return []  # its initial value is no part of a run
     return [*(s.block for s in flat(block.inputs) if id(s) not in fed), *block.after]
 
 
 def is_dead(block: Block, inputs: Sequence[bool], dead: set[Block]) -> bool:
-    """Whether a block is dead, by which of its inputs are and which blocks.
+    """Whether a block lies in a branch that is not taken, by the deadness of its inputs and of other blocks.
 
     Merge lives as long as one input does. Any other needs all that it takes and runs after.
     """
@@ -249,28 +249,28 @@ def is_dead(block: Block, inputs: Sequence[bool], dead: set[Block]) -> bool:
     return any(inputs) or not dead.isdisjoint(block.after)
 
 
-def _mortal(blocks: Sequence[Block], fed: set[int]) -> set[Block]:
+def _possibly_dead(blocks: Sequence[Block], fed: set[int]) -> set[Block]:
     """The blocks that may lie in a branch which is not taken."""
-    mortal: set[Block] = set()
-    perishable: set[int] = set()
+    possibly_dead: set[Block] = set()
+    dead_symbols: set[int] = set()
     for block in blocks:
-        dies = is_dead(block, [id(s) in perishable for s in flat(block.inputs)], mortal)
+        dies = is_dead(block, [id(s) in dead_symbols for s in flat(block.inputs)], possibly_dead)
         if dies:
-            mortal.add(block)
+            possibly_dead.add(block)
         if dies or block.op.name == "Switch":
-            perishable.update(id(s) for s in flat(block.outputs) if id(s) not in fed)
-    return mortal
+            dead_symbols.update(id(s) for s in flat(block.outputs) if id(s) not in fed)
+    return possibly_dead
 
 
-def _watch_for_no_value(steps: Sequence[Step], empty: set[int]) -> None:
-    """Marks what reads a variable that has no value, unless a block which may die gives it one."""
+def _mark_readers_of_no_value(steps: Sequence[Step], empty: set[int]) -> None:
+    """Marks steps that read a variable which has no value if the block that assigns it is dead."""
     for step in steps:
-        if step.may_die:
-            empty |= {change.after for change in step.changes if change.before in empty}
-        step.may_die = step.may_die or not empty.isdisjoint(looked_at(step))
+        if step.may_be_dead:
+            empty |= {change.after for change in step.updates if change.before in empty}
+        step.may_be_dead = step.may_be_dead or not empty.isdisjoint(slots_read(step))
 
 
-def _unfed(block: Block) -> OpError:
+def _not_fed(block: Block) -> OpError:
     error = OpError(
         "must be fed", op="Placeholder", arg="output", hint="Give it a value in `feeds`."
     )
@@ -285,16 +285,16 @@ MOST_PAIRS = 1 << 31
 """Blocks times blocks that write variables: which of them must run before which is a bit for each pair."""
 
 Bits = dict[Block, int]
-"""Sets of blocks as the bits of a number: one for each block."""
+"""Bitsets: for each block a set of blocks as the bits of a number."""
 
 
 @dataclass(eq=False)
-class _Row:
-    """A variable, and the blocks that write it in the order in which they do."""
+class _VariableVersions:
+    """The versions of a variable: one before the run, and one for each block that writes it."""
 
     variable: Block
     writers: dict[Block, int]
-    """In order, each with its place."""
+    """In the order in which they write, each with its place."""
     loaded: int
     """How many of them run before others read it."""
     first_bit: int
@@ -304,8 +304,8 @@ class _Row:
     after: Bits
     """For each block the writers that must run after it."""
 
-    def seen_by(self, reader: Block | None) -> int:
-        """How many of the writers have written when `reader` reads."""
+    def version_read_by(self, reader: Block | None) -> int:
+        """The version that a block reads: how many writers have written by then."""
         if reader is None or not self.writers:
             return self.loaded
         if reader in self.writers:
@@ -319,14 +319,14 @@ class _Row:
         return (bits >> self.first_bit) & ((1 << len(self.writers)) - 1)
 
 
-def _rows_of_versions(blocks: Sequence[Block], fed: set[int]) -> dict[Block, _Row]:
+def _variable_versions(blocks: Sequence[Block], fed: set[int]) -> dict[Block, _VariableVersions]:
     writers: dict[Block, list[Block]] = {block: [] for block in blocks if holds_state(block)}
     for block in blocks:
         for name in block.op.writes:
             writers[block.variables[name]].append(block)
     count = sum(map(len, writers.values()))
     if not count:
-        return {variable: _Row(variable, {}, 0, 0, {}, {}) for variable in writers}
+        return {variable: _VariableVersions(variable, {}, 0, 0, {}, {}) for variable in writers}
     if count * len(blocks) > MOST_PAIRS:
         raise OpError(
             "has more writes to variables than can be put in order",
@@ -335,13 +335,13 @@ def _rows_of_versions(blocks: Sequence[Block], fed: set[int]) -> dict[Block, _Ro
             got=described(f"{count} in {len(blocks)} blocks"),
             hint="Run parts of the graph one after another.",
         )
-    first = {block: _behind(block, fed) for block in blocks}
-    followers: dict[Block, list[Block]] = {block: [] for block in blocks}
+    first = {block: _predecessors(block, fed) for block in blocks}
+    dependents: dict[Block, list[Block]] = {block: [] for block in blocks}
     for block, needed in first.items():
         for each in needed:
-            followers[each].append(block)
-    in_turn = _in_turn(first, followers)
-    ordered, loaded = _writers_in_order(writers, in_turn, first, fed)
+            dependents[each].append(block)
+    in_order = _topological_order(first, dependents)
+    ordered, loaded = _writers_in_order(writers, in_order, first, fed)
     bits: Bits = dict.fromkeys(blocks, 0)
     first_bit = {}
     count = 0
@@ -350,32 +350,38 @@ def _rows_of_versions(blocks: Sequence[Block], fed: set[int]) -> dict[Block, _Ro
         for block in row:
             bits[block] |= 1 << count
             count += 1
-    before = _gathered(in_turn, first, bits)
-    after = _gathered(in_turn[::-1], followers, bits)
+    before = _transitive_closure(in_order, first, bits)
+    after = _transitive_closure(in_order[::-1], dependents, bits)
     return {
-        v: _Row(v, {w: i for i, w in enumerate(row)}, loaded[v], first_bit[v], before, after)
+        v: _VariableVersions(
+            v, {w: i for i, w in enumerate(row)}, loaded[v], first_bit[v], before, after
+        )
         for v, row in ordered.items()
     }
 
 
-def _in_turn(first: dict[Block, list[Block]], followers: dict[Block, list[Block]]) -> list[Block]:
-    """The blocks so that each comes after those it needs."""
+def _topological_order(
+    first: dict[Block, list[Block]], dependents: dict[Block, list[Block]]
+) -> list[Block]:
+    """The blocks in topological order."""
     waiting = {block: len(needed) for block, needed in first.items()}
     ordered = [block for block, count in waiting.items() if not count]
     for block in ordered:  # which grows meanwhile
-        for follower in followers[block]:
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                ordered.append(follower)
+        for dependent in dependents[block]:
+            waiting[dependent] -= 1
+            if not waiting[dependent]:
+                ordered.append(dependent)
     if len(ordered) < len(waiting):
-        raise _circle([block for block, count in waiting.items() if count])
+        raise _cycle_error([block for block, count in waiting.items() if count])
     return ordered
 
 
-def _gathered(in_turn: Sequence[Block], following: Mapping[Block, list[Block]], bits: Bits) -> Bits:
+def _transitive_closure(
+    in_order: Sequence[Block], following: Mapping[Block, list[Block]], bits: Bits
+) -> Bits:
     """For each block the bits of all blocks that are reached from it: a transitive closure."""
     found: Bits = {}
-    for block in in_turn:
+    for block in in_order:
         reached = 0
         for other in following[block]:
             reached |= found[other] | bits[other]
@@ -385,18 +391,18 @@ def _gathered(in_turn: Sequence[Block], following: Mapping[Block, list[Block]], 
 
 def _writers_in_order(
     writers: dict[Block, list[Block]],
-    in_turn: list[Block],
+    in_order: list[Block],
     first: dict[Block, list[Block]],
     fed: set[int],
 ) -> tuple[dict[Block, list[Block]], dict[Block, int]]:
     """The writers of each variable in the order in which they write, and how many of them load data."""
     everyone = dict.fromkeys(writer for row in writers.values() for writer in row)
-    bits: Bits = dict.fromkeys(in_turn, 0)
+    bits: Bits = dict.fromkeys(in_order, 0)
     bits |= {writer: 1 << i for i, writer in enumerate(everyone)}
-    before = _gathered(in_turn, first, bits)
-    own: Bits = dict.fromkeys(in_turn, 0)
+    before = _transitive_closure(in_order, first, bits)
+    own: Bits = dict.fromkeys(in_order, 0)
     own |= {variable: 1 << i for i, variable in enumerate(writers)}
-    behind = _gathered(in_turn, first, own)
+    behind = _transitive_closure(in_order, first, own)
 
     def loads(writer: Block, variable: Block) -> bool:
         """Whether what it writes does not depend on the variable."""
@@ -416,7 +422,7 @@ def _writers_in_order(
 
 
 def _by_key(key: Mapping[Block, tuple[Any, ...]], before: Bits, bits: Bits) -> list[Block]:
-    """Blocks so that each comes after those which must run before it, else by key."""
+    """Blocks in topological order, by key where that leaves a choice."""
     left = sum(bits[block] for block in key)
     ready: list[tuple[tuple[Any, ...], Block]] = []
     waiting: dict[int, list[Block]] = {}
@@ -441,13 +447,13 @@ def _by_key(key: Mapping[Block, tuple[Any, ...]], before: Bits, bits: Bits) -> l
 
 
 def _values_read(writer: Block) -> Iterator[Symbol]:
-    """What it takes besides the variables that it writes."""
+    """The inputs of a writer that are not the variables it writes."""
     for pin, value in zip(writer.op.inputs, writer.inputs, strict=True):
         if pin.name not in writer.op.writes:
             yield from flat((value,))
 
 
-def _reached(start: Block, further: Callable[[Block], Iterable[Block]]) -> set[Block]:
+def _ancestors(start: Block, further: Callable[[Block], Iterable[Block]]) -> set[Block]:
     found: set[Block] = set()
     todo = list(further(start))
     while todo:
@@ -461,39 +467,39 @@ def _reached(start: Block, further: Callable[[Block], Iterable[Block]]) -> set[B
 # -- order ----------------------------------------------------------------------------------------
 
 
-def _sorted(steps: list[Step]) -> list[Step]:
-    """The steps so that each comes after those it takes values from or runs after; else as made."""
-    waiting, followers = followers_of(steps)
+def _schedule(steps: list[Step]) -> list[Step]:
+    """The steps in topological order, by age where that leaves a choice."""
+    waiting, dependents = dependents_of(steps)
     ready = [(step.block.number, step) for step in steps if not waiting[step]]
     ordered = []
     while ready:
         _, step = heapq.heappop(ready)
         ordered.append(step)
-        for follower in followers.get(step, []):
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                heapq.heappush(ready, (follower.block.number, follower))
+        for dependent in dependents.get(step, []):
+            waiting[dependent] -= 1
+            if not waiting[dependent]:
+                heapq.heappush(ready, (dependent.block.number, dependent))
     if len(ordered) < len(steps):
-        raise _circle([step.block for step in steps if waiting[step]])
+        raise _cycle_error([step.block for step in steps if waiting[step]])
     return ordered
 
 
-def followers_of(steps: Sequence[Step]) -> tuple[dict[Step, int], dict[Step, list[Step]]]:
-    """For how many of these steps each of them waits, and which wait for it."""
-    giver = {slot: step for step in steps for slot in step.gives}
+def dependents_of(steps: Sequence[Step]) -> tuple[dict[Step, int], dict[Step, list[Step]]]:
+    """For each step how many others it depends on, and which depend on it."""
+    producer = {slot: step for step in steps for slot in step.defs}
     of_block = {step.block: step for step in steps}
     waiting: dict[Step, int] = {}
-    followers: dict[Step, list[Step]] = {}
+    dependents: dict[Step, list[Step]] = {}
     for step in steps:
-        first = {giver[slot] for slot in step.uses if slot in giver}
+        first = {producer[slot] for slot in step.uses if slot in producer}
         first |= {of_block[block] for block in step.after if block in of_block}
         waiting[step] = len(first)
         for each in first:
-            followers.setdefault(each, []).append(step)
-    return waiting, followers
+            dependents.setdefault(each, []).append(step)
+    return waiting, dependents
 
 
-def _circle(blocks: Sequence[Block]) -> OpError:
+def _cycle_error(blocks: Sequence[Block]) -> OpError:
     names = ", ".join(block.label for block in blocks[:5])
     return OpError(
         "blocks wait for each other",
@@ -504,10 +510,11 @@ def _circle(blocks: Sequence[Block]) -> OpError:
     )
 
 
-def _drop(steps: list[Step], kept: set[int]) -> None:
+def _mark_last_uses(steps: list[Step], kept: set[int]) -> None:
+    """Has each slot dropped by the last step that uses it, but for those that are kept."""
     seen = set(kept)
     for step in reversed(steps):
-        for slot in {*step.uses, *step.gives}:
+        for slot in {*step.uses, *step.defs}:
             if slot not in seen:
                 seen.add(slot)
                 step.drops.append(slot)

@@ -1,9 +1,9 @@
-"""Values of blocks found again by what they were computed from.
+"""Result cache: values of pure blocks from earlier runs, found by a cache key.
 
-A block is pure if its op, attributes and inputs decide what it gives. Its key is a digest of those,
-where an input that another pure block gives counts by that block's key, and one that is fed, constant
-or a variable by its content. So all keys are known before anything runs, and of a chain of blocks whose
-last value is known nothing has to run.
+A block is pure if its op, attributes and inputs decide its outputs. Its cache key is a digest of those, where
+an input that another pure block computes counts by the key of that block, and one that is fed, constant or a
+variable by a digest of its content. So all keys are known before anything runs, and of a chain of blocks
+whose last value is cached nothing has to run.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ CacheKey = bytes
 
 
 class ResultCache:
-    """Values by key. When they need more than `limit` bytes, those not asked for longest are given up."""
+    """Values by cache key, at most `limit` bytes of them: the least recently used are evicted first."""
 
     def __init__(self, limit: int) -> None:
-        self.limit = self._most = limit
+        self.limit = self._capacity = limit
         self.bytes = 0
         self._values: OrderedDict[CacheKey, tuple[Array, ...]] = OrderedDict()
-        self._changing = threading.Lock()
+        self._lock = threading.Lock()
 
     def get(self, key: CacheKey) -> tuple[Array, ...] | None:
-        with self._changing:
+        with self._lock:
             values = self._values.get(key)
             if values is not None:
                 self._values.move_to_end(key)
@@ -44,27 +44,27 @@ class ResultCache:
 
     def put(self, key: CacheKey, values: tuple[Array, ...]) -> None:
         size = _bytes(values)
-        if size > self._most:
+        if size > self._capacity:
             return
-        with self._changing:
+        with self._lock:
             self._drop(key)
             self._values[key] = values
             self.bytes += size
-            self._give_up()
+            self._evict()
 
-    def fit(self, room: int) -> None:
-        """Has it keep no more than `room` bytes from here on, if that is less than its limit."""
-        self._most = min(self.limit, max(room, 0))
-        if self.bytes > self._most:
-            with self._changing:
-                self._give_up()
+    def shrink_to(self, capacity: int) -> None:
+        """Lowers the capacity to so many bytes, or raises it again, up to the limit."""
+        self._capacity = min(self.limit, max(capacity, 0))
+        if self.bytes > self._capacity:
+            with self._lock:
+                self._evict()
 
-    def _give_up(self) -> None:
-        while self.bytes > self._most:
+    def _evict(self) -> None:
+        while self.bytes > self._capacity:
             self._drop(next(iter(self._values)))
 
     def clear(self) -> None:
-        with self._changing:
+        with self._lock:
             self._values.clear()
             self.bytes = 0
 
@@ -76,8 +76,8 @@ def _bytes(values: Sequence[Array]) -> int:
     return sum(map(retained_bytes, values))
 
 
-def content(array: Array) -> CacheKey:
-    """A digest of type, shape and numbers."""
+def digest(array: Array) -> CacheKey:
+    """A digest of an array: dtype, shape and elements."""
     kind = hashlib.sha256(f"{array.dtype} {array.shape} ".encode())
     if array.dtype.hasobject:
         for text in array.flat:
@@ -90,21 +90,21 @@ def content(array: Array) -> CacheKey:
     return kind.digest()
 
 
-def _nature(block: Block) -> bytes:
-    """What decides a block's value besides its inputs."""
+def _op_digest(block: Block) -> bytes:
+    """A digest of a block's op and attributes."""
     parts = [block.op.name.encode(), str(block.op.version).encode()]
     for name, value in block.attrs.items():
         parts.append(name.encode())
-        parts.append(content(value) if isinstance(value, np.ndarray) else repr(value).encode())
+        parts.append(digest(value) if isinstance(value, np.ndarray) else repr(value).encode())
     return hashlib.sha256(b"\0".join(parts)).digest()
 
 
 def folded_key(block: Block, inputs: Sequence[Value]) -> CacheKey:
-    """Of a block whose value follows from what is known of its inputs before the run."""
-    parts = [_nature(block)]
+    """The cache key of a constant-folded block, from what is statically known of its inputs."""
+    parts = [_op_digest(block)]
     for spec in flat(inputs):
         known = spec.known
-        parts.append(f"{spec.dtype} {spec.shape}".encode() if known is None else content(known))
+        parts.append(f"{spec.dtype} {spec.shape}".encode() if known is None else digest(known))
     return hashlib.sha256(b"".join(parts)).digest()
 
 
@@ -112,51 +112,51 @@ BRANCHING = {"Switch", "Merge"}  # what they give may be dead, which no array ca
 
 
 class CacheableSteps:
-    """The steps of a program whose values can be remembered, and their keys in one run."""
+    """The steps of a program whose values can be cached, and their cache keys in one run."""
 
     def __init__(self, plan: Program, steps: Sequence[Step], constants: dict[int, Array]) -> None:
         written = set(plan.written)
         changing = {slot for slot, variable in plan.variables.items() if variable in written}
         self.steps: list[Step] = []
-        """Those that can be, in order."""
+        """The cacheable ones, in order."""
         self.others: set[Step] = set()
         for step in steps:
             op = step.block.op
             pure = not (op.stateful or op.writes or step.after or op.name in BRANCHING)
-            takes = set(flat(step.takes))
-            if pure and step.gives and not takes & changing:
+            takes = set(flat(step.inputs))
+            if pure and step.defs and not takes & changing:
                 self.steps.append(step)
             else:
                 self.others.add(step)
-                changing |= set(step.gives)
-        self.giver = {slot: step for step in self.steps for slot in step.gives}
-        read = {slot for step in self.others for slot in flat(step.takes)}
+                changing |= set(step.defs)
+        self.producer = {slot: step for step in self.steps for slot in step.defs}
+        read = {slot for step in self.others for slot in flat(step.inputs)}
         read |= {*plan.fetched, *plan.written.values()}
-        self.wanted = [
+        self.needed = [
             step
             for step in self.steps
-            if step.block in plan.targets or not read.isdisjoint(step.gives)
+            if step.block in plan.targets or not read.isdisjoint(step.defs)
         ]
-        """Those of the steps that somebody else wants."""
-        self.sources = {slot for step in self.steps for slot in flat(step.takes)}
-        self.sources -= self.giver.keys() | constants.keys()
-        """Slots of what is fed and of variables: their content may differ from run to run."""
-        self._natures = [_nature(step.block) for step in self.steps]
+        """Cacheable steps whose outputs are fetched, or read by a step that is not cacheable."""
+        self.sources = {slot for step in self.steps for slot in flat(step.inputs)}
+        self.sources -= self.producer.keys() | constants.keys()
+        """Slots of feeds and variables that they read, whose content may differ from run to run."""
+        self._op_digests = [_op_digest(step.block) for step in self.steps]
         contents = {id(value): value for value in constants.values()}  # blocks may share one
-        keys = {each: content(value) for each, value in contents.items()}
+        keys = {each: digest(value) for each, value in contents.items()}
         self._constants = {slot: keys[id(value)] for slot, value in constants.items()}
         self._last: tuple[dict[int, CacheKey], dict[Step, CacheKey]] | None = None
 
     def keys(self, sources: dict[int, CacheKey]) -> dict[Step, CacheKey]:
-        """The key of each step when the sources have these contents."""
+        """The cache key of each step, from digests of the sources."""
         if self._last is not None and self._last[0] == sources:
             return self._last[1]
         of_slot = {**self._constants, **sources}
         keys = {}
-        for step, nature in zip(self.steps, self._natures, strict=True):
-            inputs = [b"-" if each is None else _joined(each, of_slot) for each in step.takes]
-            key = keys[step] = hashlib.sha256(b"".join([nature, *inputs])).digest()
-            for i, slot in enumerate(step.gives):
+        for step, op_digest in zip(self.steps, self._op_digests, strict=True):
+            inputs = [b"-" if each is None else _joined(each, of_slot) for each in step.inputs]
+            key = keys[step] = hashlib.sha256(b"".join([op_digest, *inputs])).digest()
+            for i, slot in enumerate(step.defs):
                 of_slot[slot] = key + i.to_bytes(4, "little")
         self._last = sources, keys
         return keys
@@ -164,22 +164,22 @@ class CacheableSteps:
     def missing(
         self, keys: dict[Step, CacheKey], known: ResultCache, slots: list[Any]
     ) -> set[Step]:
-        """The steps that must run. What the others give, if it is wanted, is put into the slots."""
+        """The steps that must run. Cached values that are needed are put into the slots."""
         missing: set[Step] = set()
-        todo, seen = list(self.wanted), set(self.wanted)
+        todo, seen = list(self.needed), set(self.needed)
         while todo:
             step = todo.pop()
             values = known.get(keys[step])
             if values is not None:
-                for slot, value in zip(step.gives, values, strict=True):
+                for slot, value in zip(step.defs, values, strict=True):
                     slots[slot] = value
                 continue
             missing.add(step)
-            for slot in flat(step.takes):
-                giver = self.giver.get(slot)
-                if giver is not None and giver not in seen:
-                    seen.add(giver)
-                    todo.append(giver)
+            for slot in flat(step.inputs):
+                producer = self.producer.get(slot)
+                if producer is not None and producer not in seen:
+                    seen.add(producer)
+                    todo.append(producer)
         return missing
 
 

@@ -1,4 +1,4 @@
-"""Runs that are repeated: so many steps, until something holds, or until told to stop."""
+"""Runners repeat a run: a number of steps, until a condition holds, or until they are stopped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backblocks.ops._kernels import Stop
 
 State = Literal["stopped", "running", "paused"]
 Feeds = Mapping[Any, Any] | Callable[[int], Mapping[Any, Any]] | None
-Watcher = Callable[[int, list[Any]], None]
+Listener = Callable[[int, list[Any]], None]
 
 
 class Runner:
@@ -42,11 +42,11 @@ class Runner:
         self.targets = list(targets)
         self.count = 0
         """Steps since the last reset."""
-        self._watchers: list[Watcher] = []
+        self._listeners: list[Listener] = []
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         self._values: list[Any] = []
-        self._told = threading.Condition()
+        self._changed = threading.Condition()
         self._busy = self._paused = self._stopping = False
         self._singles = 0
         """Steps asked for one by one that have not begun."""
@@ -60,13 +60,13 @@ class Runner:
     def state(self) -> State:
         return "stopped" if not self._busy else "paused" if self._paused else "running"
 
-    def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """Has `watcher` called after each step with the number of steps so far and the values fetched.
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Calls `listener` after each step with the number of steps so far and the values fetched.
 
-        Gives a function that ends it.
+        Gives a function that unsubscribes it.
         """
-        self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher) if watcher in self._watchers else None
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     # -- running --------------------------------------------------------------------------
 
@@ -100,42 +100,42 @@ class Runner:
 
     def pause(self) -> None:
         """Holds what runs after the step it is in. `step` and `go_on` continue it."""
-        with self._told:
+        with self._changed:
             self._paused = self._busy
-            self._told.notify_all()
+            self._changed.notify_all()
 
     def go_on(self) -> None:
-        with self._told:
+        with self._changed:
             self._paused, self._singles = False, 0
-            self._told.notify_all()
+            self._changed.notify_all()
 
     def step(self) -> None:
         """One step: of what is paused in the background, else here and now.
 
-        It is over when this returns, unless a watcher calls it: the step it is in comes to its end first.
+        It is over when this returns, unless a listener calls it: the step it is in comes to its end first.
         """
-        with self._told:
+        with self._changed:
             if self._busy and self._paused:
                 self._singles += 1
                 mine = self._begun + self._singles
-                self._told.notify_all()
-                if not self._waits_for_me():
-                    self._told.wait_for(lambda: self._over >= mine)
+                self._changed.notify_all()
+                if not self._is_listener_waiting():
+                    self._changed.wait_for(lambda: self._over >= mine)
                 return
         self.run(steps=1)
 
     def stop(self, now: bool = False) -> None:
         """Ends what was started after the step it is in, or `now` within it, and waits for it.
 
-        A watcher does not wait, since the step waits for it.
+        A listener does not wait, since the step waits for it.
         """
-        with self._told:
+        with self._changed:
             self._stopping = self._busy
             if now:
                 self._stop.set()
-            self._told.notify_all()
-            if not self._waits_for_me():
-                self._told.wait_for(lambda: not self._busy)
+            self._changed.notify_all()
+            if not self._is_listener_waiting():
+                self._changed.wait_for(lambda: not self._busy)
 
     def reset(self) -> None:
         """Stops, and lets variables and steps start again."""
@@ -145,9 +145,9 @@ class Runner:
 
     # -- the parts of it ------------------------------------------------------------------
 
-    def _waits_for_me(self) -> bool:
-        """Whether a watcher asks, for which the step waits that it is called in."""
-        return self.session.tells or self._worker == threading.get_ident()
+    def _is_listener_waiting(self) -> bool:
+        """Whether the calling thread is inside a listener, for which the step waits."""
+        return self.session.is_notifying or self._worker == threading.get_ident()
 
     def _begin(self, steps: int | None, until: Any) -> None:
         if steps is not None and (not isinstance(steps, int) or steps < 0):
@@ -157,7 +157,7 @@ class Runner:
             )
         if until is not None:
             check_condition(self.session.symbol(until, "until"))
-        with self._told:
+        with self._changed:
             if self._busy:
                 raise OpError(
                     "is at work already", op="Runner", arg="run", hint="Pause or stop it first."
@@ -176,7 +176,7 @@ class Runner:
         try:
             left = steps
             while left is None or left > 0:
-                if not self._may_go_on() or self._one(until):
+                if not self._may_continue() or self._one(until):
                     break
                 left = None if left is None else left - 1
             return self._values
@@ -185,19 +185,19 @@ class Runner:
                 raise
             return self._values
         finally:
-            with self._told:
+            with self._changed:
                 self._busy = self._paused = False
                 self._begun += self._singles  # which nobody is to wait for any longer
                 self._over, self._singles = self._begun, 0
                 self._worker = None
-                self._told.notify_all()
+                self._changed.notify_all()
 
-    def _may_go_on(self) -> bool:
-        with self._told:
+    def _may_continue(self) -> bool:
+        with self._changed:
             self._over = self._begun
-            self._told.notify_all()
+            self._changed.notify_all()
             while self._paused and not self._singles and not self._stopping:
-                self._told.wait()
+                self._changed.wait()
             if self._stopping:
                 return False
             self._begun += 1
@@ -212,13 +212,13 @@ class Runner:
         over = until is not None and bool(values.pop().all())
         self.count += 1
         self._values = values
-        for watcher in tuple(self._watchers):
-            watcher(self.count, values)
+        for listener in tuple(self._listeners):
+            listener(self.count, values)
         return over
 
 
 def check_condition(symbol: Symbol) -> None:
-    """Refuses what cannot say whether a run is over."""
+    """Refuses a condition that is not one truth value."""
     if symbol.dtype != bool or symbol.shape != ():
         raise OpError(
             "must be one truth value",

@@ -1,4 +1,4 @@
-"""Runs graphs: what is fetched, everything it needs, and nothing else."""
+"""Sessions run graphs: the blocks that fetches and targets need, and no others. They keep variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.graph.compile import CompiledProgram, MemoryEstimate
 from backblocks.graph.events import DEAD, Cancelled, Event, Report, before_block
-from backblocks.graph.executor import Execution, raise_named
+from backblocks.graph.executor import StepRunner, raise_named
 from backblocks.graph.parallel_executor import ParallelExecutor
 from backblocks.graph.program import (
     CompiledSteps,
@@ -23,10 +23,10 @@ from backblocks.graph.program import (
     Step,
     StepFunction,
     build_program,
-    starts,
-    unfed,
+    initial_values,
+    missing_feeds,
 )
-from backblocks.graph.result_cache import CacheKey, ResultCache, content
+from backblocks.graph.result_cache import CacheKey, ResultCache, digest
 from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.symbol import Block, Symbol, holds_state
 from backblocks.ops import _chunks, _files, _handles
@@ -47,9 +47,9 @@ from backblocks.ops.io.checkpoints import Tensors, checkpoint
 from backblocks.threads import get_num_threads
 
 MOST_PROGRAMS = 64
-"""Programs that a session remembers."""
-MOST_FORESEEN = 1 << 16
-"""Keys of foreseen values that it remembers."""
+"""Compiled programs that a session keeps."""
+MOST_FOLDED_KEYS = 1 << 16
+"""Cache keys of constant-folded blocks that it keeps."""
 # What every run asks for; a union takes longer to make than to use.
 _SEVERAL = (list, tuple)
 _ONE_TARGET = (str, Block, Symbol)
@@ -69,17 +69,17 @@ class Session:
         self,
         graph: Graph | Scope | None = None,
         *,
-        remember: int = 1 << 28,
+        cache_bytes: int = 1 << 28,
         memory_limit: int | None = None,
         seed: int | None = None,
         folder: str | os.PathLike[str] | None = None,
         allow_files: bool | Literal["anywhere"] | None = None,
     ) -> None:
-        """`remember` bytes of values of pure blocks are kept for later runs; with 0 none is.
+        """`cache_bytes` is the capacity of the result cache, for values of pure blocks; 0 turns it off.
 
         A run whose values need more than `memory_limit` bytes, or than the machine has, is refused. What
-        the session keeps from run to run counts too: variables, queues, readers and remembered values,
-        which are given up first.
+        the session keeps from run to run counts too: variables, queues, readers and cached values, which
+        are evicted first.
         With a `seed`, random blocks that have none of their own draw numbers that follow from it and
         from their names: the same graph gives the same bits. A later run draws on where the last ended.
 
@@ -92,29 +92,29 @@ class Session:
         self.report = Report()
         self.memory_limit = memory_limit
         self.seed = seed
-        self._remembered = ResultCache(remember)
+        self._cache = ResultCache(cache_bytes)
         self.folder = None if folder is None else os.fspath(folder)
         self.allow_files = folder is None if allow_files is None else allow_files
         self._first_seed = _seed_for_initial_values(seed)
         self._values: dict[Block, Array] = {}
         self._sizes: dict[Block, int] = {}
-        """The bytes of those values that were counted. Without a memory limit nobody counts."""
+        """Bytes of those values. They are counted only if there is a memory limit."""
         self._kept_bytes = 0
         """Their sum."""
-        self._growers: dict[Block, Block] = {}
-        """For each of those blocks the one that last made it keep more."""
-        self._contents: dict[Block, tuple[Array, CacheKey]] = {}
+        self._last_growers: dict[Block, Block] = {}
+        """For each of those blocks the writer that last made its value larger."""
+        self._digests: dict[Block, tuple[Array, CacheKey]] = {}
         self._programs: OrderedDict[Any, CompiledProgram] = OrderedDict()
-        self._foreseen: set[CacheKey] = set()
-        """Of blocks that were computed when a program was made ready, and are known since."""
-        self._watchers: list[Callable[[Event], None]] = []
-        self._telling = threading.Lock()
-        self._teller: int | None = None
-        """The thread that a watcher is called in."""
+        self._folded_keys: set[CacheKey] = set()
+        """Cache keys of blocks that were constant-folded in an earlier program."""
+        self._listeners: list[Callable[[Event], None]] = []
+        self._notifying = threading.Lock()
+        self._notified_thread: int | None = None
+        """The thread in which a listener is being called."""
         self._stops: list[Stop] = []
-        """Of every run that was called and is not over; they take turns."""
+        """The cancellation flags of all runs that were called and are not over; they take turns."""
         self._stop = Stop()
-        """Of the run whose turn it is."""
+        """The flag of the run whose turn it is."""
         self._running = threading.Lock()
 
     def __reduce__(self) -> NoReturn:
@@ -142,15 +142,15 @@ class Session:
         that the session keeps are copied, unless whoever calls only wants to `borrow` them: then nobody may
         write to them.
         """
-        self._refuse_watchers("run")
+        self._refuse_listeners("run")
         stop = Stop() if stop is None else stop
         self._stops.append(stop)
         try:
-            return self._in_turn(stop, fetches, feeds, targets, missing, borrow)
+            return self._run_in_turn(stop, fetches, feeds, targets, missing, borrow)
         finally:
             self._stops.remove(stop)
 
-    def _in_turn(
+    def _run_in_turn(
         self,
         stop: Stop,
         fetches: Any,
@@ -184,7 +184,7 @@ class Session:
         specs: dict[Symbol, Array | Spec] = {}
         for symbol, value in ({} if feeds is None else self._symbols_fed(feeds)).items():
             specs[symbol] = _fed(symbol, value)
-        specs |= {symbol: symbol.spec for symbol in unfed(wanted, specs, blocks)}
+        specs |= {symbol: symbol.spec for symbol in missing_feeds(wanted, specs, blocks)}
         plan = build_program(wanted, list(specs), blocks)
         return CompiledProgram(plan, list(specs.values())).estimate
 
@@ -198,10 +198,10 @@ class Session:
             stop.set()
         return bool(under_way)
 
-    def watch(self, watcher: Callable[[Event], None]) -> Callable[[], None]:
-        """Has `watcher` called with what happens to blocks; gives a function that ends it."""
-        self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher) if watcher in self._watchers else None
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Calls `listener` with the events of every run; gives a function that unsubscribes it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     def _run(
         self,
@@ -213,25 +213,26 @@ class Session:
         borrow: bool = False,
     ) -> list[Array]:
         begun = time.perf_counter()
-        ready = self._ready(fetches, feeds, arrays, targets)
-        plan = ready.program
-        needed = self._needed(ready)
-        self._refuse_what_cannot_fit(ready.estimate, needed)
-        if ready.files:
-            self._refuse_files(ready.files)
-        slots = ready.slots.copy()
+        compiled = self._compiled(fetches, feeds, arrays, targets)
+        plan = compiled.program
+        needed = self._needed(compiled)
+        self._refuse_what_cannot_fit(compiled.estimate, needed)
+        if compiled.files:
+            self._refuse_files(compiled.files)
+        slots = compiled.slots.copy()
         for slot, array in zip(plan.fed, arrays, strict=True):
             slots[slot] = array
-        for slot, block, read in ready.variables:
+        for slot, block, read in compiled.variables:
             value = self._values.get(block)
             slots[slot] = self._value(block, self._stop) if value is None and read else value
-        with np.errstate(all="ignore"), self._room(needed):  # infinities and NaN are answers
-            if ready.brief:
-                executed, cached, peak = self._stop.during(self._execute, ready, slots)
+        # Infinities and NaN are answers.
+        with np.errstate(all="ignore"), self._memory_budget(needed):
+            if compiled.brief:
+                executed, cached, peak = self._stop.during(self._execute, compiled, slots)
             else:
                 with self._files_from_folder():
                     executed, cached, peak = _chunks.run_cancellable(
-                        self._stop, self._execute, ready, slots
+                        self._stop, self._execute, compiled, slots
                     )
         values = [slots[slot] for slot in plan.fetched]
         if missing:
@@ -250,126 +251,127 @@ class Session:
         if self.memory_limit is not None:
             self._count(new, plan, self.memory_limit)
         self._values.update(new)
-        for variable in new if self._contents else ():
-            self._contents.pop(variable, None)  # it has the old value
+        for variable in new if self._digests else ():
+            self._digests.pop(variable, None)  # it has the old value
         seconds = time.perf_counter() - begun
-        self.report = Report(executed, cached, seconds, peak, self._remembered.bytes)
+        self.report = Report(executed, cached, seconds, peak, self._cache.bytes)
         if borrow:
             return values
-        fresh = ready.never_kept if self._remembered.limit else ready.computed
+        fresh = compiled.never_kept if self._cache.limit else compiled.computed
         places = zip(values, plan.fetched, strict=True)
         return [value if slot in fresh or value is None else value.copy() for value, slot in places]
 
-    def _ready(
+    def _compiled(
         self, fetches: list[Symbol], feeds: list[Symbol], arrays: list[Array], targets: list[Block]
     ) -> CompiledProgram:
         shapes = tuple([(a.shape, a.dtype) for a in arrays]) if arrays else ()
         key = (tuple(fetches), tuple(feeds), tuple(targets), shapes)
-        ready = self._programs.get(key)
-        if ready is None:
+        compiled = self._programs.get(key)
+        if compiled is None:
             for symbol in fetches:
                 if symbol.dtype == _handles.RESOURCE:
                     hint = "Fetch what a block reads from it, such as QueueSizeV2."
                     raise _of(symbol, "is a handle, which has no value to fetch", hint)
-            ready = CompiledProgram(build_program(fetches, feeds, targets), arrays)
-            self._programs[key] = ready
+            compiled = CompiledProgram(build_program(fetches, feeds, targets), arrays)
+            self._programs[key] = compiled
             if len(self._programs) > MOST_PROGRAMS:
                 self._programs.popitem(last=False)
-        return ready
+        return compiled
 
-    def _execute(self, ready: CompiledProgram, slots: list[Any]) -> tuple[int, int, int]:
-        """Gives how many blocks were computed and how many known, and the most bytes at a time."""
-        todo: CompiledSteps = ready.steps
-        total = len(ready.program.steps)
-        if self._remembered.limit and ready.cacheable.steps:
-            todo = self._what_is_not_known(ready, slots)
-        through = known = total - len(todo)
+    def _execute(self, compiled: CompiledProgram, slots: list[Any]) -> tuple[int, int, int]:
+        """Runs the steps that are not cached; gives the numbers of computed and cached ones, and the peak."""
+        steps: CompiledSteps = compiled.steps
+        total = len(compiled.program.steps)
+        if self._cache.limit and compiled.cacheable.steps:
+            steps = self._uncached_steps(compiled, slots)
+        through = known = total - len(steps)
         new: set[Step] | None = None
-        if ready.folded:
-            new = self._newly_folded(ready)
+        if compiled.folded:
+            new = self._newly_folded(compiled)
             known -= len(new)
-        tell = self._tell if self._watchers else None
-        if tell is not None and through:
-            running = {step for step, _ in todo}
-            there = [step for step in ready.program.steps if step not in running]
-            self._tell_what_is_there(there, new or set(), ready.sizes, total)
-        estimate = ready.estimate
-        if tell is None and (serial := ready.serial(todo)) is not None:
+        notify = self._notify if self._listeners else None
+        if notify is not None and through:
+            running = {step for step, _ in steps}
+            there = [step for step in compiled.program.steps if step not in running]
+            self._notify_of_cached(there, new or set(), compiled.sizes, total)
+        estimate = compiled.estimate
+        if notify is None and (serial := compiled.serial(steps)) is not None:
             try:
                 serial.run(slots, self._stop, before_block.get())
             except Exception as error:
-                raise_named(error, todo[serial.position][0], slots)
+                raise_named(error, steps[serial.position][0], slots)
             return total - known, known, estimate.peak
-        run = Execution(slots, tell, self._stop, through, total)
-        if len(ready.heavy.intersection(step for step, _ in todo)) > 1 and get_num_threads() > 1:
-            ahead = self._most_ahead(estimate)
-            beside = ParallelExecutor(run, todo, ready.program, ready.heavy, ready.sizes, ahead)
-            peak = beside.run(estimate.held)
+        run = StepRunner(slots, notify, self._stop, through, total)
+        heavy = compiled.heavy.intersection(step for step, _ in steps)
+        if len(heavy) > 1 and get_num_threads() > 1:
+            ahead = self._most_bytes_ahead(estimate)
+            parallel = ParallelExecutor(run, steps, compiled.program, heavy, compiled.sizes, ahead)
+            peak = parallel.run(estimate.resident)
         else:
-            peak = run.one_by_one(todo, estimate.held)
+            peak = run.run_serially(steps, estimate.resident)
         return through - known + len(run.executed), known, peak
 
-    def _newly_folded(self, ready: CompiledProgram) -> set[Step]:
-        """The steps that were computed when the program was made ready, and by none before it."""
-        if len(self._foreseen) > MOST_FORESEEN:
-            self._foreseen.clear()
-        new = {step for step, key in ready.folded.items() if key not in self._foreseen}
-        self._foreseen.update(ready.folded.values())
-        ready.folded.clear()
+    def _newly_folded(self, compiled: CompiledProgram) -> set[Step]:
+        """The constant-folded steps of a program that no earlier one had folded."""
+        if len(self._folded_keys) > MOST_FOLDED_KEYS:
+            self._folded_keys.clear()
+        new = {step for step, key in compiled.folded.items() if key not in self._folded_keys}
+        self._folded_keys.update(compiled.folded.values())
+        compiled.folded.clear()
         return new
 
-    def _tell_what_is_there(
+    def _notify_of_cached(
         self, steps: Sequence[Step], new: set[Step], sizes: Mapping[int, int], total: int
     ) -> None:
         for done, step in enumerate(steps, 1):
             if step in new:
-                size = sum(sizes[slot] for slot in step.gives)
-                self._tell(Event("started", step.block, done=done - 1, total=total))
-                self._tell(Event("finished", step.block, bytes=size, done=done, total=total))
+                size = sum(sizes[slot] for slot in step.defs)
+                self._notify(Event("started", step.block, done=done - 1, total=total))
+                self._notify(Event("finished", step.block, bytes=size, done=done, total=total))
             else:
-                self._tell(Event("cached", step.block, done=done, total=total))
+                self._notify(Event("cached", step.block, done=done, total=total))
 
-    def _what_is_not_known(self, ready: CompiledProgram, slots: list[Any]) -> CompiledSteps:
-        """The steps that must run; values of others that are known from earlier runs are put in place."""
-        memory, variables = ready.cacheable, ready.program.variables
+    def _uncached_steps(self, compiled: CompiledProgram, slots: list[Any]) -> CompiledSteps:
+        """The steps that must run; cached values of the others are put into the slots."""
+        cacheable, variables = compiled.cacheable, compiled.program.variables
         sources = {
-            slot: self._content(variables[slot]) if slot in variables else content(slots[slot])
-            for slot in memory.sources
+            slot: self._digest(variables[slot]) if slot in variables else digest(slots[slot])
+            for slot in cacheable.sources
         }
-        keys = memory.keys(sources)
-        missing = memory.missing(keys, self._remembered, slots)
+        keys = cacheable.keys(sources)
+        missing = cacheable.missing(keys, self._cache, slots)
         if not missing:
-            return ready.uncacheable
-        todo = []
-        for step, compute in ready.steps:
+            return compiled.uncacheable
+        steps = []
+        for step, compute in compiled.steps:
             if step in missing:
-                todo.append((step, _caching(step, compute, keys[step], self._remembered)))
-            elif step in memory.others:
-                todo.append((step, compute))
-        return todo
+                steps.append((step, _caching(step, compute, keys[step], self._cache)))
+            elif step in cacheable.others:
+                steps.append((step, compute))
+        return steps
 
-    def _content(self, variable: Block) -> CacheKey:
-        """A digest of what a variable holds, made anew only when it was written."""
+    def _digest(self, variable: Block) -> CacheKey:
+        """The digest of a variable's value, computed again only when it was written."""
         value = self._values[variable]
-        known = self._contents.get(variable)
+        known = self._digests.get(variable)
         if known is None or known[0] is not value:
-            known = self._contents[variable] = value, content(value)
+            known = self._digests[variable] = value, digest(value)
         return known[1]
 
-    def _needed(self, ready: CompiledProgram) -> int:
-        """Bytes that a run takes, with all that the session keeps besides if it has a limit."""
-        estimate = ready.estimate
+    def _needed(self, compiled: CompiledProgram) -> int:
+        """Bytes that a run takes; with a memory limit also what the session keeps."""
+        estimate = compiled.estimate
         if self.memory_limit is None:
-            return estimate.one_by_one - estimate.held
+            return estimate.serial_peak - estimate.resident
         self._count_all()
-        known = ((self._sizes.get(block), slot) for slot, block, _ in ready.variables)
-        counted = sum(min(size, ready.sizes[slot]) for size, slot in known if size is not None)
-        return estimate.one_by_one + self._kept_bytes - counted
+        known = ((self._sizes.get(block), slot) for slot, block, _ in compiled.variables)
+        counted = sum(min(size, compiled.sizes[slot]) for size, slot in known if size is not None)
+        return estimate.serial_peak + self._kept_bytes - counted
 
     def _count_anew(self) -> None:
-        """Has what the session keeps counted before the next run: it was changed by none."""
+        """Invalidates the counted bytes: values were changed by something else than a run."""
         self._sizes.clear()
-        self._growers.clear()
+        self._last_growers.clear()
         self._kept_bytes = 0
 
     def _count_all(self) -> None:
@@ -391,16 +393,18 @@ class Session:
             error.op, error.block = variable.op.name, plan.writers[variable].label
             raise error
         self._sizes |= sizes
-        self._growers |= {block: plan.writers[block] for block, size in grown.items() if size > 0}
+        self._last_growers |= {
+            block: plan.writers[block] for block, size in grown.items() if size > 0
+        }
         self._kept_bytes = total
 
     @contextmanager
-    def _room(self, needed: int) -> Iterator[None]:
-        """Has states and ops of unknown sizes count what they take against the memory limit."""
+    def _memory_budget(self, needed: int) -> Iterator[None]:
+        """Sets the memory budget that states and outputs of unknown size are reserved from."""
         if self.memory_limit is None:
             yield
             return
-        self._remembered.fit(self.memory_limit - needed)
+        self._cache.shrink_to(self.memory_limit - needed)
         before = memory_budget.set(MemoryBudget(self.memory_limit, self.memory_limit - needed))
         try:
             yield
@@ -421,7 +425,7 @@ class Session:
         )
         keeper = max(self._sizes, key=lambda block: self._sizes[block], default=None)
         if keeper is not None and self._sizes[keeper] > estimate.largest_bytes:
-            error.block = self._growers.get(keeper, keeper).label
+            error.block = self._last_growers.get(keeper, keeper).label
             error.hint = (
                 f"{keeper.label} keeps {self._sizes[keeper] / 2**20:,.0f} MiB since this block ran: "
                 "keep less, or raise memory_limit."
@@ -435,12 +439,12 @@ class Session:
             )
         raise error
 
-    def _most_ahead(self, estimate: MemoryEstimate) -> int:
-        """How many bytes blocks may give ahead of their turn."""
+    def _most_bytes_ahead(self, estimate: MemoryEstimate) -> int:
+        """Bytes that parallel steps may compute ahead of the serial order."""
         if self.memory_limit is not None:
-            return min(estimate.peak, self.memory_limit) - estimate.one_by_one
-        memory_budget = is_available(estimate.peak - estimate.held)
-        return estimate.peak - estimate.one_by_one if memory_budget else 0
+            return min(estimate.peak, self.memory_limit) - estimate.serial_peak
+        memory_budget = is_available(estimate.peak - estimate.resident)
+        return estimate.peak - estimate.serial_peak if memory_budget else 0
 
     def _refuse_files(self, blocks: Sequence[Block]) -> None:
         if not self.allow_files:
@@ -457,7 +461,7 @@ class Session:
 
     @contextmanager
     def _files_from_folder(self) -> Iterator[None]:
-        """Has names of files begin in the session's folder, also on threads that the run starts."""
+        """Resolves names of files in the session's folder, also on threads that the run starts."""
         here = _files.FileRoot()
         if self.folder is not None:
             here = _files.FileRoot(self.folder, closed=self.allow_files != "anywhere")
@@ -467,30 +471,30 @@ class Session:
         finally:
             _files.file_root.reset(before)
 
-    def _tell(self, event: Event) -> None:
-        with self._telling:  # blocks that run side by side have threads of their own
-            self._teller = threading.get_ident()
+    def _notify(self, event: Event) -> None:
+        with self._notifying:  # blocks that run in parallel have threads of their own
+            self._notified_thread = threading.get_ident()
             try:
-                for watcher in tuple(self._watchers):
-                    watcher(event)
+                for listener in tuple(self._listeners):
+                    listener(event)
             finally:
-                self._teller = None
+                self._notified_thread = None
 
     @property
-    def tells(self) -> bool:
-        """Whether whoever asks is a watcher that was called: the run does not go on until it is done."""
-        return self._teller is not None and self._teller == threading.get_ident()
+    def is_notifying(self) -> bool:
+        """Whether the calling thread is inside a listener, for which the run waits."""
+        return self._notified_thread is not None and self._notified_thread == threading.get_ident()
 
-    def _refuse_watchers(self, what: str) -> None:
-        """Refuses what would wait for the end of a run in which it is called itself."""
-        if self.tells:
+    def _refuse_listeners(self, what: str) -> None:
+        """Refuses calls out of a listener that would wait for the run which waits for the listener."""
+        if self.is_notifying:
             hint = "Note what is to be done, and do it after the run."
-            raise _mistake("cannot be called by a watcher while its run goes on", what, hint)
+            raise _mistake("cannot be called by a listener while its run goes on", what, hint)
 
     # -- variables ----------------------------------------------------------------------
 
     def value(self, variable: Block | Symbol | str) -> Array:
-        """What a variable holds now. It gets its initial value when it is first asked for.
+        """The current value of a variable, which is its initial value at first.
 
         For a queue or a reader it is a handle of a copy: what is done to it changes nothing here.
         """
@@ -508,7 +512,7 @@ class Session:
         return value
 
     def _start(self, block: Block, stop: Stop) -> Array:
-        """What a block holds before anything has changed it."""
+        """The initial value of a variable, handle or RNG state."""
         if block.op.initial_rng_state is not None:
             source = seed_words(self.seed, block.name or str(block.number))
             start: Array = block.op.initial_rng_state(source, **block.attrs)
@@ -521,7 +525,7 @@ class Session:
         return self._initial_value(block, stop)
 
     def _initial_value(self, variable: Block, stop: Stop) -> Array:
-        """What it starts from, the same whenever it is first asked for.
+        """The initial value of a variable, the same whenever it is first computed.
 
         Random blocks give each variable that starts from them the same numbers, and a variable that
         starts from another one gets what that started from.
@@ -529,19 +533,19 @@ class Session:
         how: Any = {"folder": self.folder, "allow_files": self.allow_files}
         how |= {"memory_limit": self.memory_limit}
         values: dict[Block, Array] = {}
-        for each, initial in starts(variable).items():
-            first = Session(self.graph, remember=0, seed=self._first_seed, **how)
+        for each, initial in initial_values(variable).items():
+            first = Session(self.graph, cache_bytes=0, seed=self._first_seed, **how)
             first._values.update(values)
             first._stop = stop
             (values[each],) = first._run([initial], [], [], [])
         return values[variable]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes what variables hold and where chance goes on into a safetensors file, by name of block.
+        """Writes variables and RNG states into a safetensors file, by name of block.
 
         The file changes whole or not at all. Queues and readers are not in it.
         """
-        self._refuse_watchers("save")
+        self._refuse_listeners("save")
         if os.fsdecode(path).endswith((".npz", ".npy")):
             hint = "Let its name end in .safetensors; restore also reads what np.savez wrote."
             raise _mistake("must not have a name of NumPy's, as it is no such file", "path", hint)
@@ -550,20 +554,20 @@ class Session:
             _naming_path(),
             _files.open_for_writing("path", os.fsencode(path)) as file,
         ):
-            held = [b for b in self._kept() if b in self._values or _has_start(b)]
+            held = [b for b in self._savable() if b in self._values or _has_start(b)]
             safetensors.write(file, {block.name: self._value(block, Stop()) for block in held})
 
     def restore(self, path: str | os.PathLike[str]) -> None:
-        """Takes variables from a file of `save`, from one of np.savez or from TensorFlow's checkpoint.
+        """Reads variables from a file of `save`, of np.savez or from TensorFlow's checkpoint.
 
         Every variable that has an initial value must be there, with its dtype and shape, or all stay as
         they are.
         """
-        self._refuse_watchers("restore")
+        self._refuse_listeners("restore")
         with self._running, _naming_path(), checkpoint("path", os.fsencode(path)) as saved:
             there = set(saved.names())
-            wanted = [b for b in self._kept() if b.name in there or _has_start(b)]
-            with self._room(self._kept_bytes):
+            wanted = [b for b in self._savable() if b.name in there or _has_start(b)]
+            with self._memory_budget(self._kept_bytes):
                 new = {block: _saved_value(saved, block) for block in wanted}
             if self.memory_limit is not None:
                 total = sum(map(_size, (self._values | new).values()))
@@ -574,7 +578,7 @@ class Session:
             self._values.update(new)
             self._count_anew()
 
-    def _kept(self) -> list[Block]:
+    def _savable(self) -> list[Block]:
         """The blocks whose values a file can hold."""
         if self.graph is None:
             raise _mistake("needs a graph", "save", "Make it of one: bb.Session(page).")
@@ -585,26 +589,26 @@ class Session:
         ]
 
     def reset(self) -> None:
-        """Lets every variable start again from its initial value, every queue empty, chance from its seed.
+        """Resets every variable to its initial value, empties every queue, and reseeds every RNG.
 
         A run in another thread comes to its end first.
         """
-        self._refuse_watchers("reset")
+        self._refuse_listeners("reset")
         with self._running:
             self._values.clear()
             self._count_anew()
-            self._contents.clear()
+            self._digests.clear()
             self._first_seed = _seed_for_initial_values(self.seed)
 
     def use(self, graph: Graph | Scope) -> None:
-        """Goes on with another graph, such as an edited page.
+        """Replaces the graph, such as by that of an edited page.
 
-        Variables with the name, dtype and shape of an earlier one keep its value. What was remembered
-        stays known, since it is found by content.
+        Variables with the name, dtype and shape of an earlier one keep its value. Cached values
+        stay valid, since their keys are digests of content.
         """
         new = _graph_of(graph)
         kept: dict[Block, Array] = {}
-        self._refuse_watchers("use")
+        self._refuse_listeners("use")
         with self._running:
             for block, value in self._values.items():
                 other = new.blocks.get(block.name)
@@ -613,11 +617,11 @@ class Session:
             self.graph, self._values = new, kept
             self._count_anew()
             self._programs.clear()
-            self._contents.clear()
+            self._digests.clear()
 
-    def forget(self) -> None:
-        """Gives up all values that were remembered for later runs."""
-        self._remembered.clear()
+    def clear_cache(self) -> None:
+        """Clears the result cache."""
+        self._cache.clear()
 
     # -- what callers hand in -----------------------------------------------------------
 
@@ -709,7 +713,7 @@ def _naming_path() -> Iterator[None]:
 
 
 def _size(value: Array) -> int:
-    """The bytes of what a block keeps."""
+    """The bytes of a variable or of the state behind a handle."""
     handle = value.dtype == _handles.RESOURCE
     return _handles.state_in(value).nbytes if handle else retained_bytes(value)
 
@@ -744,7 +748,7 @@ def _saved_value(saved: Tensors, block: Block) -> Array:
 
 
 def _caching(step: Step, compute: StepFunction, key: CacheKey, known: ResultCache) -> StepFunction:
-    gives = step.gives
+    gives = step.defs
 
     def compute_and_cache(slots: list[Any]) -> None:
         compute(slots)
@@ -802,5 +806,5 @@ def evaluate(
     """The values of `fetches` in a session that lasts for this call."""
     if not isinstance(fetches, list | tuple):
         raise _mistake("must be a list", "fetches", "Write [symbol], even for one.", fetches)
-    values: list[Array] = Session(remember=0).run(list(fetches), feeds)
+    values: list[Array] = Session(cache_bytes=0).run(list(fetches), feeds)
     return values

@@ -1,4 +1,4 @@
-"""What callers hand in, made into NumPy arrays without changing any of it."""
+"""Conversion of inputs to NumPy arrays: lists, numbers, text, and arrays of other libraries by DLPack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from backblocks.ops._memory import SMALL, refuse_bytes
 from backblocks.ops._spec import MAX_RANK, check_rank
 
 _MOST_CELLS = 2**63 // max(dtype.itemsize for dtype in NAMES)
-"""What an array may have whatever its type, as NumPy counts: without regard to sizes of 0."""
+"""Most elements of an array whatever its dtype, as NumPy counts: without regard to sizes of 0."""
 _LISTS = (list, tuple)
 _NUMBERS = (bool, int, float, complex)
 _CELLS = frozenset(dtype for dtype in NAMES if not dtype.hasobject)
@@ -61,7 +61,7 @@ def _count(values: Any, counts: dict[int, int], depth: int = 1) -> int:
 
 
 def _from_lists(values: Any, dtype: DType | None = None) -> Array:
-    """np.asarray(values, dtype), some rows after the others if they are many, for the sake of Ctrl-C."""
+    """np.asarray(values, dtype), in chunks of rows if they are many, so that Ctrl-C is not blocked."""
     cells = _count(values, {}) if isinstance(values, _LISTS) else 1
     if cells <= _AT_ONCE:
         return np.asarray(values, dtype)
@@ -175,7 +175,7 @@ def as_utf8(text: str) -> bytes:
 
 
 def _read(value: Any) -> Array:
-    """Reads `value` by the first of its ways that works; if none does, the first says why."""
+    """Reads `value` by the first protocol that works; if none does, the error of the first is raised."""
     reason: Exception | None = None
     ways: list[Any] = [_from_lists if isinstance(value, _LISTS) else np.asarray]
     if not isinstance(value, np.ndarray | np.generic) and hasattr(type(value), "__dlpack__"):

@@ -1,4 +1,4 @@
-"""Memory for results: where it comes from, and how much there is.
+"""Memory for results: allocators, the memory that is available, and the budget of a session.
 
 A result that cannot fit is refused before it is allocated.
 """
@@ -18,7 +18,7 @@ from backblocks.errors import OpMemoryError, described
 from backblocks.ops import _kernels
 
 SMALL = 1 << 26
-"""Below this many bytes nobody asks: looking costs more than it saves."""
+"""Allocations of fewer bytes are not checked: a check costs more than it saves."""
 
 _FROM_NUMPY = 1 << 14
 """Results of fewer bytes come from NumPy, which is quicker than we are at small ones."""
@@ -41,21 +41,21 @@ def available_bytes() -> int:
 
 
 class MemoryBudget:
-    """How many bytes a session may still take: whatever it keeps from run to run is counted in it."""
+    """The bytes that a session with a memory limit may still take, also for what it keeps from run to run."""
 
     def __init__(self, limit: int, left: int) -> None:
         self.limit, self.left = limit, left
 
 
 memory_budget: ContextVar[MemoryBudget | None] = ContextVar("room", default=None)
-"""That of the session which is running; None if it has no limit of its own."""
-_unlooked = 0
-"""Bytes that were kept since somebody last asked the machine."""
+"""The budget of the session that is running; None if it has no memory limit."""
+_unchecked = 0
+"""Bytes that were reserved since the available memory was last checked."""
 
 
 def reserve(size: int) -> None:
-    """Counts bytes that are to be kept for later; refuses them if there is no room. Fewer are given back."""
-    global _unlooked
+    """Reserves bytes for what is kept from run to run, or refuses them; a negative number releases some."""
+    global _unchecked
     given = memory_budget.get()
     if given is not None:
         if size > given.left:
@@ -65,12 +65,12 @@ def reserve(size: int) -> None:
                 hint="Keep less from run to run, or raise memory_limit.",
             )
         given.left -= size
-    _unlooked = max(0, _unlooked + size)
-    if _unlooked > SMALL:
+    _unchecked = max(0, _unchecked + size)
+    if _unchecked > SMALL:
         if not _machine_has(max(size, SMALL)):
             hint = "Keep less from run to run."
             raise OpMemoryError(f"would keep {_mib(size)}, and no memory is left", hint=hint)
-        _unlooked = 0
+        _unchecked = 0
 
 
 def _mib(size: int) -> str:
@@ -78,7 +78,7 @@ def _mib(size: int) -> str:
 
 
 def retained_bytes(array: np.ndarray[Any, Any]) -> int:
-    """What an array takes that is kept, with its object and the texts in it."""
+    """The bytes of an array that is kept, with its object and the texts in it."""
     texts = sum(map(_size_of_text, array.flat)) if array.dtype.kind == "O" else 0
     return array.nbytes + texts + BYTES_OF_ARRAY
 
@@ -92,7 +92,7 @@ def _size_of_text(text: Any) -> int:
 
 
 def is_available(size: int) -> bool:
-    """Whether there is room for `size` bytes, if need be in what was kept for results to come."""
+    """Whether `size` bytes are available, if need be after trimming the allocator's free blocks."""
     given = memory_budget.get()
     if given is not None and size > given.limit:
         return False

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a call: alone or in lists, and the arrays that may hold them."""
+"""Inputs and outputs of a call: nested values, row-major layout, and arrays given as `out`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:
 
 
 def is_row_major(array: Array) -> bool:
-    """Whether it lies in row-major order without gaps, each number where the processor wants it."""
+    """Whether an array is C-contiguous and aligned."""
     flags = array.flags
     if not (flags.c_contiguous and flags.aligned):
         return False
@@ -92,7 +92,7 @@ def is_row_major(array: Array) -> bool:
 
 
 def as_row_major(array: Array) -> Array:
-    """The array in row-major order without gaps; a copy if it is laid out otherwise.
+    """The array as a C-contiguous and aligned one: a copy if it is laid out otherwise.
 
     The order in which NumPy adds up, and for some functions the last bit, depends on strides.
     """
@@ -104,7 +104,7 @@ def as_row_major(array: Array) -> Array:
 
 
 def floats_as_row_major(array: Array) -> Array:
-    """The same where strides can be seen in results: whole numbers are exact in any order."""
+    """The same for floats; integers are exact in any order, and are left as they are."""
     return array if array.dtype.kind in _EXACT else as_row_major(array)
 
 

@@ -108,7 +108,7 @@ class StepWriter:
         """The conditions under which a step runs. A Merge always runs, and may give a dead value."""
         if step.block.op.name == "Merge":
             return frozenset()
-        needed = [*flat(step.takes), *step.after]
+        needed = [*flat(step.inputs), *step.after]
         return frozenset().union(*(self.conditions.get(each, frozenset()) for each in needed))
 
     def _write_in_branch(self, step: Step, conditions: frozenset[str]) -> None:
@@ -117,8 +117,8 @@ class StepWriter:
         outside, self.lines = self.lines, branch.lines
         self._write_comment(block)
         self._write(step)
-        changed = {change.after: change.before for change in step.changes}
-        for i, slot in enumerate(step.gives):
+        changed = {change.after: change.before for change in step.updates}
+        for i, slot in enumerate(step.defs):
             expression = self.slot_expressions.get(slot)
             otherwise = self.slot_expressions.get(changed[slot]) if slot in changed else "None"
             if slot not in self.read or expression is None or expression == otherwise:
@@ -143,22 +143,22 @@ class StepWriter:
             self.lines += [head, *indent(branch.lines)]
 
     def _write_switch(self, step: Step) -> None:
-        data, chosen = (self.slot_expressions[slot] for slot in step.takes)
+        data, chosen = (self.slot_expressions[slot] for slot in step.inputs)
         names = [self._name(step.block, branch_name) for branch_name in ("false", "true")]
         self.lines.append(f"{', '.join(names)} = (None, {data}) if {chosen} else ({data}, None)")
         self._set_maybe_dead(step, names)
 
     def _write_merge(self, step: Step) -> None:
         names = [self._name(step.block), self._name(step.block, "index")]
-        inputs = [self.slot_expressions[slot] for slot in flat(step.takes)]
+        inputs = [self.slot_expressions[slot] for slot in flat(step.inputs)]
         self.lines += call_lines(f"{', '.join(names)} = merged(", ")", inputs)
-        if step.may_die:
+        if step.may_be_dead:
             self._set_maybe_dead(step, names)
         else:
-            self.slot_expressions |= dict(zip(step.gives, names, strict=True))
+            self.slot_expressions |= dict(zip(step.defs, names, strict=True))
 
     def _set_maybe_dead(self, step: Step, names: Sequence[str]) -> None:
-        for slot, name in zip(step.gives, names, strict=True):
+        for slot, name in zip(step.defs, names, strict=True):
             self.slot_expressions[slot] = name
             self.conditions[slot] = frozenset([f"{name} is not None"])
 
@@ -175,7 +175,7 @@ class StepWriter:
             return
         arguments = {
             pin.name: self._input_expression(slots)
-            for pin, slots in zip(op.inputs, step.takes, strict=True)
+            for pin, slots in zip(op.inputs, step.inputs, strict=True)
             if slots is not None
         }
         attrs = {name: attribute_literal(value) for name, value in self._attrs(step.block).items()}
@@ -197,16 +197,16 @@ class StepWriter:
     def _forward_handles(self, step: Step) -> None:
         """Handles that a block changes keep their expressions: queues and readers change in place."""
         if _takes_handles(step.block):
-            for change in step.changes:
+            for change in step.updates:
                 self.slot_expressions[change.after] = self.slot_expressions[change.before]
 
     def _write_assign(self, step: Step) -> None:
-        for slot in step.gives:
-            self.slot_expressions[slot] = self.slot_expressions[step.takes[1]]
+        for slot in step.defs:
+            self.slot_expressions[slot] = self.slot_expressions[step.inputs[1]]
 
     def _write_constant(self, step: Step) -> None:
         """A constant with control dependencies; all others are defined before the steps."""
-        self.slot_expressions[step.gives[0]] = name = self._name(step.block)
+        self.slot_expressions[step.defs[0]] = name = self._name(step.block)
         self.lines += assignment_lines(name, array_literal(step.block.attrs["value"]))
 
     def _write_update(self, step: Step, arguments: dict[str, str], attrs: dict[str, str]) -> None:
@@ -229,9 +229,9 @@ class StepWriter:
 
     def _set_updated(self, step: Step, names: Sequence[str]) -> None:
         """Sets the expressions of updated variables. The first is also the output of the block."""
-        for change, name in zip(step.changes, names, strict=True):
+        for change, name in zip(step.updates, names, strict=True):
             self.slot_expressions[change.after] = name
-        self.slot_expressions[step.gives[0]] = names[0]
+        self.slot_expressions[step.defs[0]] = names[0]
 
     def _attrs(self, block: Block) -> dict[str, Any]:
         """The attributes to write. A block without a seed gets the one derived from the seed of the page."""
@@ -295,8 +295,8 @@ def _handle_order(steps: list[Step]) -> list[Step]:
     if not any(_takes_handles(step.block) for step in steps):
         return steps
     by_name = {step.block.name: step for step in steps}
-    producer = {slot: name for name, step in by_name.items() for slot in step.gives}
-    updater = {c.before: name for name, step in by_name.items() for c in step.changes}
+    producer = {slot: name for name, step in by_name.items() for slot in step.defs}
+    updater = {c.before: name for name, step in by_name.items() for c in step.updates}
     needs: dict[str, set[str]] = {name: set() for name in by_name}
     for name, step in by_name.items():
         needs[name] |= {producer[slot] for slot in step.uses if slot in producer}

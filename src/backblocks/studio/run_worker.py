@@ -274,7 +274,7 @@ class Worker:
 
     @contextlib.contextmanager
     def _listening(self, session: Session) -> Iterator[None]:
-        end = session.watch(self._handle_event)
+        end = session.subscribe(self._handle_event)
         try:
             yield
         finally:

@@ -118,10 +118,10 @@ def test_a_run_that_fails_draws_nothing(page):
         with pytest.raises(bb.OpError, match="must hold"):
             session.run("a", {good: False}, targets=["check"])
     assert session.run("a").tolist() == other.run("a").tolist()
-    session.watch(lambda event: session.cancel())
+    session.subscribe(lambda event: session.cancel())
     with pytest.raises(Cancelled):
         session.run(["a", "b"])
-    session._watchers.clear()
+    session._listeners.clear()
     assert session.run("a").tolist() == other.run("a").tolist()
 
 

@@ -1,4 +1,4 @@
-"""How steps are carried out: side by side, within a memory limit, told to whoever watches."""
+"""The executors: serial and parallel, within a memory limit, with listeners."""
 
 import threading
 import time
@@ -129,7 +129,7 @@ def chain(length, size=1000):
 
 
 def test_the_peak_is_known_before_the_run_and_reported_after_it():
-    session = bb.Session(chain(10), remember=0)
+    session = bb.Session(chain(10), cache_bytes=0)
     session.run("n9", {"x": np.ones(1000, np.float32)})
     assert session.report.peak_bytes == 3 * 4000, "what is fed, one input and one output"
 
@@ -138,13 +138,13 @@ def test_sizes_that_are_not_known_are_measured():
     with bb.Scope() as page:
         x = bb.placeholder([4000], "bool", name="x")
         ops.cast(ops.where(x), DstT="float64", name="y")
-    session = bb.Session(page, remember=0)
+    session = bb.Session(page, cache_bytes=0)
     session.run("y", {"x": np.ones(4000, bool)})
     assert session.report.peak_bytes == 4000 + 2 * 32000
 
 
 def test_the_peak_of_blocks_side_by_side_is_measured(two_threads):
-    session = bb.Session(wide_page(3), remember=0)
+    session = bb.Session(wide_page(3), cache_bytes=0)
     session.run("sum", {"x": np.ones(LARGE, np.float32)})
     assert 4 * 4 * LARGE <= session.report.peak_bytes <= 12 * 4 * LARGE
 
@@ -165,18 +165,18 @@ def random_page(seed):
 def test_side_by_side_keeps_to_the_estimate_and_to_the_limit(two_threads, seed):
     page, feeds = random_page(seed), {"x": np.arange(LARGE, dtype=np.float32) % 7}
     bb.set_num_threads(1)
-    alone = bb.Session(page, remember=0)
+    alone = bb.Session(page, cache_bytes=0)
     expected = alone.run("y", feeds)
     bb.set_num_threads(4)
-    session = bb.Session(page, remember=0)
+    session = bb.Session(page, cache_bytes=0)
     estimate = session.estimate(["y"], feeds)
-    assert alone.report.peak_bytes == estimate.one_by_one <= estimate.peak
+    assert alone.report.peak_bytes == estimate.serial_peak <= estimate.peak
     np.testing.assert_array_equal(session.run("y", feeds), expected)
     assert session.report.peak_bytes <= estimate.peak
-    session.memory_limit = estimate.one_by_one + 4 * LARGE
+    session.memory_limit = estimate.serial_peak + 4 * LARGE
     np.testing.assert_array_equal(session.run("y", feeds), expected)
     assert session.report.peak_bytes <= session.memory_limit
-    session.memory_limit = estimate.one_by_one
+    session.memory_limit = estimate.serial_peak
     np.testing.assert_array_equal(session.run("y", feeds), expected)
     assert session.report.peak_bytes <= session.memory_limit
     session.memory_limit -= 1
@@ -188,7 +188,7 @@ def test_side_by_side_keeps_to_the_estimate_and_to_the_limit(two_threads, seed):
 def test_what_blocks_that_run_will_give_counts_before_they_have_given_it(monkeypatch, two_threads):
     barrier = threading.Barrier(2, timeout=20)
     slowed(monkeypatch, REGISTRY["ReverseV2"], barrier.wait)
-    session = bb.Session(wide_page(2), remember=0)
+    session = bb.Session(wide_page(2), cache_bytes=0)
     session.run("sum", {"x": np.ones(LARGE, np.float32)})
     assert session.report.peak_bytes >= 4 * LARGE * (1 + 2 + 2), "two inputs and two outputs"
 
@@ -209,7 +209,7 @@ def test_a_run_beyond_the_limit_is_refused_before_it_starts():
         ops.sum(wide, [0, 1], name="y")
     events = []
     session = bb.Session(page, memory_limit=1 << 20)
-    session.watch(events.append)
+    session.subscribe(events.append)
     with pytest.raises(OpMemoryError, match=r"4 MiB.*1 MiB may be used") as caught:
         session.run("y", {"x": np.ones([1024, 1], np.float32)})
     assert caught.value.block == "wide"
@@ -230,10 +230,10 @@ def test_more_than_the_machine_has_is_refused():
 # -- events -------------------------------------------------------------------------------------
 
 
-def test_watchers_see_every_block_and_how_far_the_run_is():
+def test_listeners_see_every_block_and_how_far_the_run_is():
     events = []
     session = bb.Session(chain(3))
-    session.watch(events.append)
+    session.subscribe(events.append)
     session.run("n2", {"x": np.ones(1000, np.float32)})
     told = [(e.kind, e.block.name, e.done, e.total) for e in events]
     assert told == [

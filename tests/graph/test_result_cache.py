@@ -1,4 +1,4 @@
-"""What sessions remember: only what changed runs again, and nobody can see it by the answers."""
+"""The result cache of sessions: only what changed runs again, and answers are the same without it."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ ops = bb.ops
 def computed(session, fetches, feeds=None, targets=()):
     """The names of the blocks that a run computes, and of those it has known."""
     events = []
-    end = session.watch(events.append)
+    end = session.subscribe(events.append)
     session.run(fetches, feeds, targets)
     end()
     names = {
@@ -56,9 +56,9 @@ def constant_page(number):
     return page
 
 
-@pytest.mark.parametrize("remember", [0, 1 << 20])
-def test_what_follows_from_constants_is_computed_once_after_each_change(remember):
-    session = bb.Session(constant_page(3), remember=remember)
+@pytest.mark.parametrize("cache_bytes", [0, 1 << 20])
+def test_what_follows_from_constants_is_computed_once_after_each_change(cache_bytes):
+    session = bb.Session(constant_page(3), cache_bytes=cache_bytes)
     constants = ["edited", "other", "both"]
     assert computed(session, ["both"]) == (constants, [])
     assert computed(session, ["both"]) == ([], constants)
@@ -131,7 +131,7 @@ def test_what_depends_on_a_variable_that_the_run_changes_is_not_kept():
     session = bb.Session(page)
     for k in range(3):
         assert session.run([step], targets=["count"]) == [k * k]
-    assert session.report.remembered_bytes == 0
+    assert session.report.cached_bytes == 0
 
 
 def test_the_caller_may_change_what_was_fetched(page):
@@ -165,18 +165,18 @@ def test_targets_run_until_they_are_known(page):
 def test_no_more_is_kept_than_allowed():
     with bb.Scope() as page:
         ops.square(bb.placeholder([1000], name="x"), name="y")
-    session = bb.Session(page, remember=10_000)
+    session = bb.Session(page, cache_bytes=10_000)
     for k in range(10):
         session.run("y", {"x": np.full(1000, k, np.float32)})
-        assert session.report.remembered_bytes <= 10_000
+        assert session.report.cached_bytes <= 10_000
     assert computed(session, "y", {"x": np.full(1000, 9, np.float32)})[0] == []
     assert computed(session, "y", {"x": np.full(1000, 0, np.float32)})[0] == ["y"], "long gone"
-    session.forget()
+    session.clear_cache()
     assert computed(session, "y", {"x": np.full(1000, 9, np.float32)})[0] == ["y"]
 
 
 def test_without_remembering_everything_runs(page):
-    session = bb.Session(page, remember=0)
+    session = bb.Session(page, cache_bytes=0)
     feeds = {"a": np.float32([1, 2]), "b": np.float32([3, 4])}
     for _ in range(2):
         assert computed(session, "sum", feeds) == (["p", "q", "sum"], [])
@@ -216,8 +216,8 @@ class EditsAndRuns(RuleBasedStateMachine):
             self.symbols.append(self.variable)
         self.fed = np.float32([1, -1, 2])
         self.writers = []
-        self.sessions = bb.Session(self.page), bb.Session(self.page, remember=0)
-        self.small = bb.Session(self.page, remember=200)
+        self.sessions = bb.Session(self.page), bb.Session(self.page, cache_bytes=0)
+        self.small = bb.Session(self.page, cache_bytes=200)
 
     def pick(self, n):
         return self.symbols[n % len(self.symbols)]
