@@ -21,6 +21,7 @@ from backblocks.pages.constants import TYPES, array_to_json, parse_constant
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import FORMAT, PageBlock
 from backblocks.pages.page import Page
+from backblocks.pages.references import references
 from backblocks.pages.serialization import MAX_PAGE_BYTES, parse, serialize
 
 VERSIONS = Path(__file__).parent / "versions"
@@ -295,6 +296,7 @@ def test_files_outside_the_folder_are_out_of_reach(tmp_path, name):
         ("[]", "must say the version"),
         ("{}", "must say the version"),
         ('{"format": 99}', "Install a later backblocks"),
+        (f'{{"format": {FORMAT + 1}}}', "Install a later backblocks"),
         ('{"format": true}', "must say the version"),
         ('{"format": 1, "blocks": []}', "Page.blocks: must be an object; got a list"),
         ('{"format": 1, "blocks": {"a": {"op": 5}}}', "Page.blocks.a.op: must be text; got 5"),
@@ -370,6 +372,15 @@ def test_files_of_every_version_open(file):
     page = bb.open_page(file)
     assert page.format == FORMAT
     assert page.check() == []
+
+
+def test_strings_are_file_names_only_where_a_block_reads_files(tmp_path):
+    name = {"op": "Const", "attrs": {"value": {"dtype": "string", "value": "notes.txt"}}}
+    page = page_of(json.dumps({"format": 1, "blocks": {"name": name}}))
+    page.path = tmp_path.resolve() / "a.page.json"
+    assert references(page) == {}
+    page.blocks["read"] = PageBlock("ReadFile", inputs={"filename": "name"})
+    assert references(page) == {"notes.txt": tmp_path.resolve() / "notes.txt"}
 
 
 def test_there_is_a_file_of_every_version():

@@ -186,6 +186,9 @@ def test_a_block_that_is_no_op_can_run_after_others(tmp_path, name):
     session.reset()
     assert session.value("part/w") == 0, "what a variable starts from waits for nothing"
     assert session.value("n") == 0
+    waiting = {block.op.name for block in session.graph.expansions[name] if block.after}
+    assert waiting, "but what runs does"
+    assert not waiting & {"Const", "VariableV2"}
 
 
 @pytest.mark.parametrize("name", ["part", "slope"])
@@ -581,6 +584,18 @@ def graphs(draw):
             else:
                 counted.append(bb.ops.assign_add(bb.variable(x, name="counter"), y))
     return scope, symbols + counted
+
+
+def test_a_constant_that_another_block_runs_after_is_a_block_of_the_page():
+    with bb.Scope() as scope:
+        one = bb.constant(1.0)
+        y = bb.ops.neg(one)
+        with scope.running_after(one):
+            bb.ops.abs(y, name="late")
+    page = Page(blocks=page_blocks(scope.graph))
+    assert page.blocks["late"].after == [one.block.name]
+    assert one.block.name in page.blocks
+    assert page.check() == []
 
 
 @page_strategies.unhurried
