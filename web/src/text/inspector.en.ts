@@ -62,7 +62,7 @@ export const inspectorEn = {
   valueOf: (cell: string) => `Value of ${cell}`,
 
   colours: "Colours",
-  range: { all: "Minimum to maximum", most: "1st to 99th percentile", typed: "Custom" },
+  range: { all: "Min to max", most: "1 % to 99 %", typed: "Custom" },
   rangeLow: "Lower end of the colour range",
   rangeHigh: "Upper end of the colour range",
   clipped: "Values outside of the range are marked with + and −",

@@ -60,7 +60,7 @@ export const inspectorKo: InspectorStrings = {
   valueOf: (cell) => `${cell}의 값`,
 
   colours: "색상",
-  range: { all: "최솟값부터 최댓값까지", most: "1~99 백분위수", typed: "직접 지정" },
+  range: { all: "최소~최대", most: "1~99 %", typed: "직접 지정" },
   rangeLow: "색상 범위의 하한",
   rangeHigh: "색상 범위의 상한",
   clipped: "벗어난 값은 +와 −로 표시합니다",
