@@ -123,7 +123,7 @@ def _asked(name: str, arrays: list[Any], given: dict[str, Any]) -> dict[str, Any
     inputs, attrs, _ = op.bind(arrays, given)
     inputs = op.arrays(inputs)
     outputs = op.run(inputs, attrs)
-    ways = op.access_maps(each_value(Spec.of, inputs), attrs, each_value(Spec.of, outputs))
+    access_maps = op.access_maps(each_value(Spec.of, inputs), attrs, each_value(Spec.of, outputs))
     ins, outs = _named(op.inputs, inputs), _named(op.outputs, outputs)
     shapes = {pin: array.shape for pin, array in (ins | outs).items()}
     asked = [(pin, cell) for pin, shape in shapes.items() for cell in _some(shape)]
@@ -133,12 +133,12 @@ def _asked(name: str, arrays: list[Any], given: dict[str, Any]) -> dict[str, Any
         "types": {pin: NAMES[array.dtype] for pin, array in (ins | outs).items()},
         "outputs": list(outs),
         "held": {pin: _plain(array) for pin, array in ins.items()},
-        "ways": msgspec.to_builtins(
-            msgspec.convert(ways, list[messages.AccessMap], from_attributes=True)
+        "access_maps": msgspec.to_builtins(
+            msgspec.convert(access_maps, list[messages.AccessMap], from_attributes=True)
         ),
-        "linked": [[pin, cell, linked(ways, shapes, pin, cell, ins)] for pin, cell in asked],
+        "linked": [[pin, cell, linked(access_maps, shapes, pin, cell, ins)] for pin, cell in asked],
         "values": [
-            [pin, cell, _plain(value(ways, shapes, pin, cell, ins))]
+            [pin, cell, _plain(value(access_maps, shapes, pin, cell, ins))]
             for pin, cell in asked
             if pin in outs
         ],

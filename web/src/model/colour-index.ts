@@ -1,4 +1,4 @@
-/** Colour indices: each number quantized to one byte of a palette, as the server gives them for `shades` in a `Look`. */
+/** Colour indices: each number quantized to one byte of a palette, as the server gives them for `shades` of a `ReadSlice`. */
 
 export const NAN = 0;
 export const MINUS_INFINITY = 1;

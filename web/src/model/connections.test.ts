@@ -43,7 +43,7 @@ describe("a wire fits", () => {
     expect(connectionError(graph, { block: "count" }, { block: "pool", pin: "input" })).toEqual({
       kind: "rank",
       got: 2,
-      wanted: [5],
+      expected: [5],
     });
   });
 
@@ -58,7 +58,7 @@ describe("a wire fits", () => {
     expect(connectionError(graph, { block: "double" }, { block: "conv", pin: "filter" })).toEqual({
       kind: "same type",
       got: ["float64"],
-      wanted: ["float32"],
+      expected: ["float32"],
     });
     expect(connectionError(graph, { block: "double" }, { block: "conv", pin: "input" })).toBeUndefined();
   });
@@ -123,7 +123,7 @@ describe("an op fits", () => {
     const offer = outputType(graph, { block: "image" });
     expect(matchInput(offer, op("MaxPool3D")).pin?.name).toBe("input");
     expect(matchInput(offer, op("Relu")).pin?.name).toBe("features");
-    expect(matchInput(offer, op("MatMul")).reason).toMatchObject({ kind: "rank", got: 5, wanted: [2] });
+    expect(matchInput(offer, op("MatMul")).reason).toMatchObject({ kind: "rank", got: 5, expected: [2] });
     expect(matchInput(offer, op("Const")).reason).toEqual({ kind: "no pin" });
   });
 

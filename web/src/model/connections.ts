@@ -18,9 +18,9 @@ import { type OpInfo, PAGE, type PinInfo } from "./ops.ts";
 
 /** Why a connection is invalid; the dictionaries have the words. */
 export type ConnectionError =
-  | { readonly kind: "dtype"; readonly got: readonly string[]; readonly wanted: readonly string[] }
-  | { readonly kind: "same type"; readonly got: readonly string[]; readonly wanted: readonly string[] }
-  | { readonly kind: "rank"; readonly got: number; readonly wanted: readonly number[] }
+  | { readonly kind: "dtype"; readonly got: readonly string[]; readonly expected: readonly string[] }
+  | { readonly kind: "same type"; readonly got: readonly string[]; readonly expected: readonly string[] }
+  | { readonly kind: "rank"; readonly got: number; readonly expected: readonly number[] }
   | { readonly kind: "variable" }
   | { readonly kind: "cycle" }
   | { readonly kind: "no pin" };
@@ -66,13 +66,13 @@ export function mismatch(
   const { dtypes, rank } = offer;
   if (op?.writes.includes(info.name) && offer.holds === false) return { kind: "variable" };
   if (dtypes.length && info.dtypes.length && !dtypes.some((each) => info.dtypes.includes(each))) {
-    return { kind: "dtype", got: dtypes, wanted: info.dtypes };
+    return { kind: "dtype", got: dtypes, expected: info.dtypes };
   }
   const type = info.count === "mixed list" ? undefined : bound?.get(info.type);
   if (type !== undefined && dtypes.length && !dtypes.includes(type))
-    return { kind: "same type", got: dtypes, wanted: [type] };
+    return { kind: "same type", got: dtypes, expected: [type] };
   if (rank !== undefined && info.ranks && !info.ranks.includes(rank))
-    return { kind: "rank", got: rank, wanted: info.ranks };
+    return { kind: "rank", got: rank, expected: info.ranks };
   return undefined;
 }
 

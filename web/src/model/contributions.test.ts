@@ -8,13 +8,13 @@ import { LoopNest, type ReadCell } from "./loop-nest.ts";
 const row: Sliding = { batch: 1, sizes: [4], channels: 1, window: [2], stride: 2, dilation: 1, pad: 0 };
 
 function asked(
-  { ways, shapes }: Sample,
+  { accessMaps, shapes }: Sample,
   held: Record<string, readonly number[]>,
   output: string,
   place: number,
 ) {
   const readCell: ReadCell = (tensor, at) => held[tensor]?.[at];
-  const nests = ways.map((way) => new LoopNest(way, shapes));
+  const nests = accessMaps.map((accessMap) => new LoopNest(accessMap, shapes));
   return derive(nests, output, place, readCell);
 }
 
@@ -54,9 +54,9 @@ test("a mean divides by the cells that exist, not by the size of the window", ()
 });
 
 test("a share is divided by how many cells its own window has", () => {
-  const { ways, shapes } = pooling({ ...row, window: [3], pad: 1 }, "mean");
-  const way = ways[0] as Sample["ways"][number];
-  const back: Sample = { ways: [{ ...way, rule: "shares", of: ["y"] }], shapes };
+  const { accessMaps, shapes } = pooling({ ...row, window: [3], pad: 1 }, "mean");
+  const accessMap = accessMaps[0] as Sample["accessMaps"][number];
+  const back: Sample = { accessMaps: [{ ...accessMap, rule: "shares", of: ["y"] }], shapes };
   const [found] = asked(back, { y: [6, 9] }, "x", 1);
   expect(found?.contributions.map(({ divisor, amount }) => [divisor, amount])).toEqual([
     [2, 3],

@@ -50,14 +50,14 @@ export interface Derivation {
 export function derive(
   nests: readonly LoopNest[],
   output: string,
-  place: number,
+  offset: number,
   readCell: ReadCell,
 ): readonly Derivation[] {
   const leading = nests.filter((nest) => nest.has(output));
   const all = leading.map((nest) => {
-    const points = nest.points(output, place, readCell);
-    const asked: RuleInput = { nest, output, points, readCell };
-    const derived = (RULES[nest.rule] ?? opaque)(asked);
+    const points = nest.points(output, offset, readCell);
+    const input: RuleInput = { nest, output, points, readCell };
+    const derived = (RULES[nest.rule] ?? opaque)(input);
     const { total } = derived;
     const whole = total === undefined || !nest.cut ? total : truncated(total);
     return { nest, divisor: undefined, truncated: points.truncated, ...derived, total: whole };
@@ -124,7 +124,7 @@ interface RuleInput {
 }
 
 type RuleResult = Pick<Derivation, "contributions" | "total"> & Partial<Pick<Derivation, "divisor">>;
-type Rule = (asked: RuleInput) => RuleResult;
+type Rule = (input: RuleInput) => RuleResult;
 
 /** A lazy lookup: there may be thousands of points, most of which are never shown. */
 class PointCells implements PointCellMap {
@@ -153,7 +153,7 @@ function ruleFactors(
 
 /** One contribution for each point, reduced in order. */
 function reduced(
-  asked: RuleInput,
+  input: RuleInput,
   start: number,
   amountOf: (
     factors: readonly (number | undefined)[],
@@ -162,13 +162,13 @@ function reduced(
   join: (before: number, amount: number) => number = (before, amount) => before + amount,
 ): { contributions: Contribution[]; total: number | undefined } {
   let running: number | undefined = start;
-  const contributions = Array.from({ length: asked.points.count }, (_, i) => {
-    const values = valuesAt(asked, i);
-    const factors = ruleFactors(asked, values);
+  const contributions = Array.from({ length: input.points.count }, (_, i) => {
+    const values = valuesAt(input, i);
+    const factors = ruleFactors(input, values);
     const { amount, role = "counts", divisor } = amountOf(factors, i);
     running = running === undefined || amount === undefined ? undefined : join(running, amount);
-    const cells = new PointCells(asked.points, i);
-    return { cells, values, factors, weight: asked.points.weights?.[i], divisor, amount, running, role };
+    const cells = new PointCells(input.points, i);
+    return { cells, values, factors, weight: input.points.weights?.[i], divisor, amount, running, role };
   });
   return { contributions, total: running };
 }
@@ -210,16 +210,16 @@ function roleOf(amounts: readonly (number | undefined)[], best: number | undefin
 
 /** A maximum or minimum; `nan` is what NaN compares as. */
 function extreme(sign: 1 | -1, nan = Number.NaN): Rule {
-  return (asked) => {
-    const amounts = Array.from({ length: asked.points.count }, (_, i) => {
-      const amount = sum(valuesAt(asked, i));
+  return (input) => {
+    const amounts = Array.from({ length: input.points.count }, (_, i) => {
+      const amount = sum(valuesAt(input, i));
       return amount !== undefined && Number.isNaN(amount) ? nan : amount;
     });
     const best = bestOf(amounts, sign);
     const better = (before: number, amount: number): number =>
       bestOf([before, amount], sign) === 0 ? before : amount;
     return reduced(
-      asked,
+      input,
       -sign * Number.POSITIVE_INFINITY,
       (_, i) => ({ amount: amounts[i], role: roleOf(amounts, best, i) }),
       better,
@@ -229,12 +229,12 @@ function extreme(sign: 1 | -1, nan = Number.NaN): Rule {
 
 /** The argmax or argmin of a maximum or minimum rule. */
 function argOf(rule: Rule): Rule {
-  return (asked) => {
-    const { contributions } = rule(asked);
+  return (input) => {
+    const { contributions } = rule(input);
     if (contributions.length === 0) return { contributions, total: 0 };
     const winner = contributions.find(({ role }) => role === "wins");
-    const place = winner?.cells.get(asked.nest.of[0] ?? "");
-    return { contributions, total: place === undefined ? undefined : asked.nest.numberOf(place) };
+    const offset = winner?.cells.get(input.nest.of[0] ?? "");
+    return { contributions, total: offset === undefined ? undefined : input.nest.numberOf(offset) };
   };
 }
 
@@ -242,18 +242,18 @@ function argOf(rule: Rule): Rule {
 export function windowValues(
   nest: LoopNest,
   given: string,
-  place: number,
+  offset: number,
   readCell: ReadCell,
 ): Map<number, number | undefined> {
-  const points = nest.points(given, place, readCell);
+  const points = nest.points(given, offset, readCell);
   const [, own = "", ...others] = nest.of;
   // The reference that values are compared with is not part of the value.
   const compared = nest.rule === "close" ? [own] : [own, ...others];
   const amounts = new Map<number, number | undefined>();
-  const asked = { nest, output: "", points, readCell };
+  const input = { nest, output: "", points, readCell };
   for (let i = 0; i < points.count; i++) {
     const at = points.offsets.get(own)?.[i] as number;
-    if (!amounts.has(at)) amounts.set(at, sum(compared.map((tensor) => readTensor(asked, tensor, i))));
+    if (!amounts.has(at)) amounts.set(at, sum(compared.map((tensor) => readTensor(input, tensor, i))));
   }
   return amounts;
 }
@@ -262,10 +262,10 @@ export function windowValues(
 export function windowWinners(
   nest: LoopNest,
   given: string,
-  place: number,
+  offset: number,
   readCell: ReadCell,
 ): { wins: number[]; ties: number[] } {
-  const amounts = windowValues(nest, given, place, readCell);
+  const amounts = windowValues(nest, given, offset, readCell);
   const [cells, values] = [[...amounts.keys()], [...amounts.values()]];
   const best = bestOf(values, 1);
   const being = (role: Role): number[] => cells.filter((_, i) => roleOf(values, best, i) === role);
@@ -273,8 +273,8 @@ export function windowWinners(
 }
 
 /** The gradient of max pooling: each window that reads the cell, and whether the cell won it. */
-function winners(asked: RuleInput): RuleResult {
-  const { nest, points, output } = asked;
+function winners(input: RuleInput): RuleResult {
+  const { nest, points, output } = input;
   const [given, own, ...others] = nest.of as [string, string, ...string[]];
   const windows = new Map<number, number[]>();
   for (let i = 0; i < points.count; i++) {
@@ -283,16 +283,16 @@ function winners(asked: RuleInput): RuleResult {
   }
   let running: number | undefined = 0;
   const contributions = [...windows.values()].map((window): Contribution => {
-    const amounts = window.map((i) => sum([own, ...others].map((tensor) => readTensor(asked, tensor, i))));
+    const amounts = window.map((i) => sum([own, ...others].map((tensor) => readTensor(input, tensor, i))));
     const best = bestOf(amounts, 1);
     const isOwn = (i: number): boolean => points.offsets.get(own)?.[i] === points.offsets.get(output)?.[i];
     const mine = window.findIndex(isOwn);
     const role = best !== undefined && isOwn(window[best] as number) ? "wins" : roleOf(amounts, best, mine);
     const winner = window[best ?? 0] as number;
-    const value = readTensor(asked, given, winner);
+    const value = readTensor(input, given, winner);
     const amount = best === undefined ? undefined : role === "wins" ? value : 0;
     running = running === undefined || amount === undefined ? undefined : running + amount;
-    const values = nest.of.map((tensor) => readTensor(asked, tensor, winner));
+    const values = nest.of.map((tensor) => readTensor(input, tensor, winner));
     const none = { weight: undefined, divisor: undefined };
     return { cells: new PointCells(points, winner), values, factors: values, ...none, amount, running, role };
   });
@@ -303,10 +303,10 @@ function readTensor({ points, readCell }: RuleInput, tensor: string, i: number):
   return readCell(tensor, points.offsets.get(tensor)?.[i] as number);
 }
 
-function winnersValue(asked: RuleInput): RuleResult {
-  const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(valuesAt(asked, i).slice(1)));
+function winnersValue(input: RuleInput): RuleResult {
+  const amounts = Array.from({ length: input.points.count }, (_, i) => sum(valuesAt(input, i).slice(1)));
   const best = bestOf(amounts, 1);
-  return reduced(asked, 0, ([given], i) => {
+  return reduced(input, 0, ([given], i) => {
     const role = roleOf(amounts, best, i);
     return { amount: best === undefined ? undefined : role === "wins" ? given : 0, role };
   });
@@ -315,43 +315,43 @@ function winnersValue(asked: RuleInput): RuleResult {
 /** The distance below which two numbers count as equal. */
 const CLOSE = 1e-5;
 
-function close(asked: RuleInput): RuleResult {
-  return reduced(asked, 0, ([given, one, other]) => {
+function close(input: RuleInput): RuleResult {
+  return reduced(input, 0, ([given, one, other]) => {
     if (given === undefined || one === undefined || other === undefined) return { amount: undefined };
     const near = one === other || Math.abs(one - other) < CLOSE;
     return near ? { amount: given, role: "wins" } : { amount: 0, role: "loses" };
   });
 }
 
-function opaque(asked: RuleInput): RuleResult {
+function opaque(input: RuleInput): RuleResult {
   return {
-    ...reduced(asked, 0, (factors) => ({ amount: factors.length === 1 ? factors[0] : undefined })),
+    ...reduced(input, 0, (factors) => ({ amount: factors.length === 1 ? factors[0] : undefined })),
     total: undefined,
   };
 }
 
 const RULES: Readonly<Record<string, Rule>> = {
-  sum: (asked) =>
-    reduced(asked, 0, (factors, i) => ({ amount: product(factors, asked.points.weights?.[i]) })),
-  added: (asked) => reduced(asked, 0, (factors) => ({ amount: sum(factors) })),
-  mean: (asked) => {
-    const { contributions, total } = reduced(asked, 0, (factors) => ({ amount: product(factors) }));
+  sum: (input) =>
+    reduced(input, 0, (factors, i) => ({ amount: product(factors, input.points.weights?.[i]) })),
+  added: (input) => reduced(input, 0, (factors) => ({ amount: sum(factors) })),
+  mean: (input) => {
+    const { contributions, total } = reduced(input, 0, (factors) => ({ amount: product(factors) }));
     const divisor = Math.max(1, contributions.length);
     return { contributions, divisor, total: total === undefined ? undefined : total / divisor };
   },
-  shares: (asked) =>
-    reduced(asked, 0, ([given], i) => {
-      const tensor = asked.nest.of[0] as string;
-      const divisor = asked.nest.count(
+  shares: (input) =>
+    reduced(input, 0, ([given], i) => {
+      const tensor = input.nest.of[0] as string;
+      const divisor = input.nest.count(
         tensor,
-        asked.points.offsets.get(tensor)?.[i] as number,
-        asked.readCell,
+        input.points.offsets.get(tensor)?.[i] as number,
+        input.readCell,
       );
       return { amount: given === undefined ? undefined : given / divisor, divisor };
     }),
-  product: (asked) =>
+  product: (input) =>
     reduced(
-      asked,
+      input,
       1,
       ([given]) => ({ amount: given }),
       (before, amount) => before * amount,
@@ -364,9 +364,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   winners,
   "winner's": winnersValue,
   close,
-  copy: (asked) => {
+  copy: (input) => {
     const { contributions } = reduced(
-      asked,
+      input,
       0,
       ([given]) => ({ amount: given }),
       (_, amount) => amount,

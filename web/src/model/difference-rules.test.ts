@@ -14,7 +14,7 @@ const row: Sliding = { batch: 1, sizes: [5], channels: 1, window: [3], stride: 2
 
 function asked(
   at: string,
-  { ways, shapes }: Sample,
+  { accessMaps, shapes }: Sample,
   held: Record<string, readonly number[]>,
   [name, ...cell]: [string, ...number[]],
   given: { dtype?: string; settings?: Record<string, Json> } = {},
@@ -33,14 +33,14 @@ function asked(
     step: 1,
     tensors,
     outputs: [name],
-    ways: [...ways],
+    accessMaps: [...accessMaps],
   } as const;
-  const made = explainedBlock({ ...explained, outputs: [name], access_maps: [...ways] });
+  const made = explainedBlock({ ...explained, outputs: [name], access_maps: [...accessMaps] });
   const readCell: ReadCell = (tensor, place) => held[tensor]?.[place];
-  const place = ravelIndex(cell, shapes[name] as number[]);
-  const derivations = derive(made.nests, name, place, readCell);
+  const offset = ravelIndex(cell, shapes[name] as number[]);
+  const derivations = derive(made.nests, name, offset, readCell);
   const setting = (attr: string): Json | undefined => given.settings?.[attr];
-  return differenceApplies(at, { row: made, name, place, derivations, readCell, setting });
+  return differenceApplies(at, { row: made, name, offset, derivations, readCell, setting });
 }
 
 const max = pooling(row, "max");

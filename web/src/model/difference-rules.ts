@@ -11,7 +11,7 @@ import { LoopNest, type ReadCell } from "./loop-nest.ts";
 export interface CellContext {
   readonly row: ExplainedBlock;
   readonly name: string;
-  readonly place: number;
+  readonly offset: number;
   readonly derivations: readonly Derivation[];
   /** Reads tensors by the names that the block gives them. */
   readonly readCell: ReadCell;
@@ -56,9 +56,9 @@ function comparedWindows({ name, derivations, readCell }: CellContext): Window[]
 }
 
 /** The forward value at the cell of a gradient. */
-function comparedValue({ name, place, derivations, row, readCell }: CellContext): number | undefined {
+function comparedValue({ name, offset, derivations, row, readCell }: CellContext): number | undefined {
   const own = derivations[0]?.nest.of[1] ?? "";
-  return String(row.shapes[own]) === String(row.shapes[name]) ? readCell(own, place) : undefined;
+  return String(row.shapes[own]) === String(row.shapes[name]) ? readCell(own, offset) : undefined;
 }
 
 const isNaNValue = (value: number | undefined): boolean => value !== undefined && Number.isNaN(value);
@@ -96,18 +96,20 @@ function laterNaN(here: CellContext): boolean {
 }
 
 /** Whether a non-finite number is multiplied by padding, which is 0 in TensorFlow and left out here. */
-function meetsPadding({ row, name, place, derivations, readCell }: CellContext): boolean {
+function meetsPadding({ row, name, offset, derivations, readCell }: CellContext): boolean {
   return derivations.some(({ nest }) =>
     nest.of.some((outside) => {
-      const way = row.explained.access_maps[row.nests.indexOf(nest)] as AccessMap;
-      const others = Object.fromEntries(Object.entries(way.cells).filter(([tensor]) => tensor !== outside));
+      const accessMap = row.explained.access_maps[row.nests.indexOf(nest)] as AccessMap;
+      const others = Object.fromEntries(
+        Object.entries(accessMap.cells).filter(([tensor]) => tensor !== outside),
+      );
       if (!others[name]) return false;
-      const unbounded = new LoopNest({ ...way, cells: others }, row.shapes);
+      const unbounded = new LoopNest({ ...accessMap, cells: others }, row.shapes);
       return nest.of.some((tensor) => {
         if (tensor === outside) return false;
-        const inside = new Set(nest.relatedCells(name, place, tensor, readCell));
+        const inside = new Set(nest.relatedCells(name, offset, tensor, readCell));
         return unbounded
-          .relatedCells(name, place, tensor, readCell)
+          .relatedCells(name, offset, tensor, readCell)
           .some((at) => !inside.has(at) && !Number.isFinite(readCell(tensor, at) ?? 0));
       });
     }),
@@ -118,12 +120,15 @@ function meetsPadding({ row, name, place, derivations, readCell }: CellContext):
 function hasGapsBetweenWindows({ row, setting }: CellContext): boolean {
   return (
     setting("padding") === "SAME" &&
-    row.explained.access_maps.some((way) =>
-      Object.values(way.cells).some(({ at }) =>
+    row.explained.access_maps.some((accessMap) =>
+      Object.values(accessMap.cells).some(({ at }) =>
         at.some(({ steps = {} }) => {
           const moves = Object.entries(steps).sort(([, a], [, b]) => b - a);
           const [[, stride] = ["", 0], ...taps] = moves;
-          const reach = taps.reduce((sum, [loop, step]) => sum + step * ((way.loops[loop] ?? 1) - 1), 1);
+          const reach = taps.reduce(
+            (sum, [loop, step]) => sum + step * ((accessMap.loops[loop] ?? 1) - 1),
+            1,
+          );
           return stride > reach;
         }),
       ),
@@ -148,7 +153,7 @@ const RULES: Readonly<Record<string, (here: CellContext) => boolean>> = {
   padding: meetsPadding,
   "no cell": ({ derivations }) => derivations.every(({ contributions }) => contributions.length === 0),
   orig_output: (here) => {
-    const found = here.readCell("orig_output", here.place);
+    const found = here.readCell("orig_output", here.offset);
     const top = Math.max(
       ...comparedWindows(here).flatMap(({ amounts }) => amounts.map((each) => each ?? Number.NaN)),
     );
@@ -165,7 +170,7 @@ const RULES: Readonly<Record<string, (here: CellContext) => boolean>> = {
   half: ({ row, name, derivations }) =>
     /^b?float16$/.test(row.explained.tensors[name]?.dtype ?? "") &&
     derivations.some(({ contributions }) => contributions.filter(({ amount }) => amount).length > 1),
-  "later image": ({ row, name, place }) => place >= elementCount((row.shapes[name] ?? []).slice(1)),
+  "later image": ({ row, name, offset }) => offset >= elementCount((row.shapes[name] ?? []).slice(1)),
   apart: hasGapsBetweenWindows,
   "channel windows": ({ row, setting }) => {
     const channel = String(setting("data_format") ?? "NHWC").indexOf("C");

@@ -26,10 +26,10 @@ test("sets of types have names", () => {
 });
 
 test("reasons are said in the language", () => {
-  expect(reasonText({ kind: "rank", got: 2, wanted: [4, 5] }, en)).toBe(
+  expect(reasonText({ kind: "rank", got: 2, expected: [4, 5] }, en)).toBe(
     "has 2 axes; this input takes 4 or 5",
   );
-  expect(reasonText({ kind: "dtype", got: ["int32"], wanted: ["float32"] }, en)).toBe(
+  expect(reasonText({ kind: "dtype", got: ["int32"], expected: ["float32"] }, en)).toBe(
     "is int32; this input takes float32",
   );
   expect(reasonText({ kind: "cycle" }, ko)).toBe("순환이 생깁니다");

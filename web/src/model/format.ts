@@ -54,9 +54,9 @@ export function reasonText(reason: ConnectionError, strings: CoreStrings): strin
   switch (reason.kind) {
     case "dtype":
     case "same type":
-      return reasons[reason.kind](dtypesText(reason.got, strings), dtypesText(reason.wanted, strings));
+      return reasons[reason.kind](dtypesText(reason.got, strings), dtypesText(reason.expected, strings));
     case "rank":
-      return reasons.rank(reason.got, reason.wanted.join(strings.types.or));
+      return reasons.rank(reason.got, reason.expected.join(strings.types.or));
     default:
       return reasons[reason.kind];
   }

@@ -16,15 +16,15 @@ function explained(
   block: string,
   op: string,
   pins: Record<string, [name: string, pin: string]>,
-  { ways, shapes }: ReturnType<typeof pooling>,
+  { accessMaps, shapes }: ReturnType<typeof pooling>,
   outputs: string[],
   forward = "",
 ): Explained {
-  const named = (way: AccessMap): AccessMap => ({
-    ...way,
-    of: way.of.map((each) => pins[each]?.[0] ?? each),
+  const named = (accessMap: AccessMap): AccessMap => ({
+    ...accessMap,
+    of: accessMap.of.map((each) => pins[each]?.[0] ?? each),
     cells: Object.fromEntries(
-      Object.entries(way.cells).map(([key, cells]) => [pins[key]?.[0] ?? key, cells]),
+      Object.entries(accessMap.cells).map(([key, cells]) => [pins[key]?.[0] ?? key, cells]),
     ),
   });
   const tensors = Object.entries(pins).map(([key, [name, pin]]) => [
@@ -39,7 +39,7 @@ function explained(
     step: 1,
     tensors: Object.fromEntries(tensors),
     outputs,
-    access_maps: ways.map(named),
+    access_maps: accessMaps.map(named),
     forward,
   };
 }
@@ -75,9 +75,9 @@ const values: Record<string, number[]> = {
 function lit(pin: string, place: number): Record<string, Partial<Record<HighlightKind, number[]>>> {
   const found = highlightsOf(rows, counterparts, (tensor, at) => values[tensor]?.[at], pin, place);
   return Object.fromEntries(
-    [...found].map(([tensor, ways]) => [
+    [...found].map(([tensor, kinds]) => [
       tensor,
-      Object.fromEntries([...ways].map(([way, places]) => [way, [...places].sort((a, b) => a - b)])),
+      Object.fromEntries([...kinds].map(([kind, places]) => [kind, [...places].sort((a, b) => a - b)])),
     ]),
   );
 }

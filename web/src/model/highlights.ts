@@ -19,7 +19,7 @@ export type HighlightKind = "here" | "winner" | "tie" | "from" | "feeds";
 /** Highlighted cells by tensor ("block:pin") and kind. */
 export type Highlights = ReadonlyMap<string, ReadonlyMap<HighlightKind, CellOffsets>>;
 export type CellOffsets = Float64Array | readonly number[];
-type AddHighlight = (tensor: string, how: HighlightKind, places: CellOffsets) => void;
+type AddHighlight = (tensor: string, how: HighlightKind, offsets: CellOffsets) => void;
 
 /** The most outputs that are tested whether they selected the cell; others are only highlighted. */
 const MAX_OUTPUTS_TESTED = 128;
@@ -29,12 +29,16 @@ export function explainedBlock(explained: Explained): ExplainedBlock {
     Object.fromEntries(Object.entries(explained.tensors).map(([name, tensor]) => [name, what(tensor)]));
   const shapes = of((tensor) => tensor.shape);
   const types = of((tensor) => tensor.dtype);
-  return { explained, shapes, nests: explained.access_maps.map((way) => new LoopNest(way, shapes, types)) };
+  return {
+    explained,
+    shapes,
+    nests: explained.access_maps.map((accessMap) => new LoopNest(accessMap, shapes, types)),
+  };
 }
 
 /** Reads tensors by the names that a block gives them. */
 export function readByName({ explained }: ExplainedBlock, readCell: ReadCell): ReadCell {
-  return (name, place) => readCell(explained.tensors[name]?.pin ?? "", place);
+  return (name, offset) => readCell(explained.tensors[name]?.pin ?? "", offset);
 }
 
 /**
@@ -90,32 +94,32 @@ export function highlightsOf(
   counterparts: ReadonlyMap<string, readonly string[]>,
   readCell: ReadCell,
   pin: string,
-  place: number,
+  offset: number,
 ): Highlights {
-  const lights = new Map<string, Map<HighlightKind, CellOffsets>>();
-  const light: AddHighlight = (tensor, how, places) => {
-    const known = lights.get(tensor) ?? new Map<HighlightKind, CellOffsets>();
-    lights.set(tensor, known);
+  const highlights = new Map<string, Map<HighlightKind, CellOffsets>>();
+  const add: AddHighlight = (tensor, how, offsets) => {
+    const known = highlights.get(tensor) ?? new Map<HighlightKind, CellOffsets>();
+    highlights.set(tensor, known);
     const before = known.get(how);
-    known.set(how, before ? union(before, places) : places);
+    known.set(how, before ? union(before, offsets) : offsets);
   };
   const here = counterparts.get(pin) ?? [pin];
-  for (const counterpart of here) light(counterpart, "here", [place]);
+  for (const counterpart of here) add(counterpart, "here", [offset]);
   for (const row of rows) {
     const { tensors } = row.explained;
     for (const name of startTensors(row, pin, here)) {
-      highlightBlock(row, name, place, readByName(row, readCell), (other, how, places) =>
-        light(tensors[other]?.pin ?? "", how, places),
+      highlightBlock(row, name, offset, readByName(row, readCell), (other, how, offsets) =>
+        add(tensors[other]?.pin ?? "", how, offsets),
       );
     }
   }
-  return lights;
+  return highlights;
 }
 
 /** The union of cells; the same object if both are equal, as those of gradients mostly are. */
-function union(before: CellOffsets, places: CellOffsets): CellOffsets {
-  const same = before.length === places.length && before.every((each, i) => each === places[i]);
-  return same ? before : [...new Set([...before, ...places])];
+function union(before: CellOffsets, offsets: CellOffsets): CellOffsets {
+  const same = before.length === offsets.length && before.every((each, i) => each === offsets[i]);
+  return same ? before : [...new Set([...before, ...offsets])];
 }
 
 /**
@@ -144,9 +148,9 @@ function startTensors(
 function highlightBlock(
   row: ExplainedBlock,
   name: string,
-  place: number,
+  offset: number,
   readCell: ReadCell,
-  light: AddHighlight,
+  add: AddHighlight,
 ): void {
   const { outputs } = row.explained;
   const fromOutput = outputs.includes(name);
@@ -154,39 +158,39 @@ function highlightBlock(
     if (!nest.has(name)) continue;
     for (const other of nest.tensors) {
       if (other === name) continue;
-      const linked = nest.relatedCells(name, place, other, readCell);
-      light(other, !fromOutput && outputs.includes(other) ? "feeds" : "from", linked);
+      const linked = nest.relatedCells(name, offset, other, readCell);
+      add(other, !fromOutput && outputs.includes(other) ? "feeds" : "from", linked);
       if (!fromOutput && outputs.includes(other) && SELECTING_RULES.has(nest.rule)) {
-        highlightWinningOutputs(nest, name, place, other, linked, readCell, light);
+        highlightWinningOutputs(nest, name, offset, other, linked, readCell, add);
       }
     }
   }
   if (!fromOutput) return;
   const choosing = row.nests.filter((nest) => SELECTING_RULES.has(nest.rule));
-  for (const derivation of derive(choosing, name, place, readCell)) highlightWinners(derivation, light);
+  for (const derivation of derive(choosing, name, offset, readCell)) highlightWinners(derivation, add);
 }
 
 /** Highlights the outputs that selected this cell. */
 function highlightWinningOutputs(
   nest: LoopNest,
   name: string,
-  place: number,
+  offset: number,
   output: string,
   linked: Float64Array,
   readCell: ReadCell,
-  light: AddHighlight,
+  add: AddHighlight,
 ): void {
   if (nest.rule === "winners" && name === nest.of[0]) {
     // The points of the window tell the winner; deriving each output would visit all windows around it.
-    const { wins, ties } = windowWinners(nest, name, place, readCell);
-    light(output, "winner", wins);
-    light(output, "tie", ties);
+    const { wins, ties } = windowWinners(nest, name, offset, readCell);
+    add(output, "winner", wins);
+    add(output, "tie", ties);
     return;
   }
   for (const at of linked.subarray(0, MAX_OUTPUTS_TESTED)) {
-    const role = roleIn(derive([nest], output, at, readCell), name, place);
-    if (role === "wins") light(output, "winner", [at]);
-    if (role === "ties") light(output, "tie", [at]);
+    const role = roleIn(derive([nest], output, at, readCell), name, offset);
+    if (role === "wins") add(output, "winner", [at]);
+    if (role === "ties") add(output, "tie", [at]);
   }
 }
 
@@ -202,28 +206,28 @@ const SELECTING_RULES: ReadonlySet<string> = new Set([
   "close",
 ]);
 
-function roleIn(derivations: readonly Derivation[], name: string, place: number): Role | undefined {
+function roleIn(derivations: readonly Derivation[], name: string, offset: number): Role | undefined {
   const roles = derivations.flatMap(({ contributions }) =>
-    contributions.filter(({ cells }) => cells.get(name) === place).map(({ role }) => role),
+    contributions.filter(({ cells }) => cells.get(name) === offset).map(({ role }) => role),
   );
   return (["wins", "ties"] as const).find((role) => roles.includes(role));
 }
 
-function highlightWinners({ nest, contributions }: Derivation, light: AddHighlight): void {
+function highlightWinners({ nest, contributions }: Derivation, add: AddHighlight): void {
   const [given, ...compared] = nest.of;
   for (const { role, cells } of contributions) {
     const at = (tensor: string): number[] => [cells.get(tensor) as number];
-    if (nest.rule === "winners") for (const tensor of compared) light(tensor, "winner", at(tensor));
+    if (nest.rule === "winners") for (const tensor of compared) add(tensor, "winner", at(tensor));
     if (role !== "wins" && role !== "ties") continue;
     const how = role === "wins" ? "winner" : "tie";
-    if (given !== undefined) light(given, how, at(given));
-    if (nest.rule !== "winners") for (const tensor of compared) light(tensor, how, at(tensor));
+    if (given !== undefined) add(given, how, at(given));
+    if (nest.rule !== "winners") for (const tensor of compared) add(tensor, how, at(tensor));
   }
 }
 
 /** Cells as index ranges along each axis, such as [0, 2-3, 4-8:2]. */
-export function regionText(places: readonly number[], shape: readonly number[]): string {
-  const cells = places.map((place) => unravelIndex(place, shape));
+export function regionText(offsets: readonly number[], shape: readonly number[]): string {
+  const cells = offsets.map((offset) => unravelIndex(offset, shape));
   const axes = shape.map((_, axis) =>
     [...new Set(cells.map((cell) => cell[axis] as number))].sort((a, b) => a - b),
   );
@@ -231,12 +235,12 @@ export function regionText(places: readonly number[], shape: readonly number[]):
 }
 
 /** An index range: 3, 2-5, 2-8:2 for every second, or 1,2,5. */
-function rangeText(places: readonly number[]): string {
-  const [first, second] = places;
-  const last = places.at(-1);
+function rangeText(offsets: readonly number[]): string {
+  const [first, second] = offsets;
+  const last = offsets.at(-1);
   if (first === undefined || second === undefined) return String(first ?? "");
   const step = second - first;
-  const even = places.every((place, i) => i === 0 || place - (places[i - 1] as number) === step);
-  if (!even) return places.length <= 4 ? places.join(",") : `${first}-${last}`;
+  const even = offsets.every((offset, i) => i === 0 || offset - (offsets[i - 1] as number) === step);
+  if (!even) return offsets.length <= 4 ? offsets.join(",") : `${first}-${last}`;
   return step === 1 ? `${first}-${last}` : `${first}-${last}:${step}`;
 }

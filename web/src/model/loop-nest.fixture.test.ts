@@ -14,7 +14,7 @@ interface Call {
   outputs: string[];
   /** Row-major; what JSON has no number for is text. */
   held: Record<string, (number | string)[]>;
-  ways: AccessMap[];
+  access_maps: AccessMap[];
   linked: [pin: string, cell: number[], cells: Record<string, number[][]>][];
   values: [pin: string, cell: number[], value: number | string | null][];
 }
@@ -32,7 +32,7 @@ test("the fixture has cells and values of many calls", () => {
 
 describe.each(calls.map((call, i) => [`${i} ${call.op}`, call] as const))("%s", (_, call) => {
   const { shapes, held } = call;
-  const nests = call.ways.map((way) => new LoopNest(way, shapes, call.types));
+  const nests = call.access_maps.map((accessMap) => new LoopNest(accessMap, shapes, call.types));
   const readCell = (tensor: string, place: number): number | undefined => {
     const value = held[tensor]?.[place];
     return value === undefined ? undefined : Number(value);

@@ -11,14 +11,16 @@ function sizeOf(shape: readonly number[]): number {
   return elementCount(shape);
 }
 
-/** Every point of a way by walking all of its loops: for each tensor the place of its cell, or of its holders' cells. */
-function everyPoint(way: AccessMap, shapes: Shapes, readCell: ReadCell): Map<string, number[]>[] {
+/** Every point of a accessMap by walking all of its loops: for each tensor the place of its cell, or of its holders' cells. */
+function everyPoint(accessMap: AccessMap, shapes: Shapes, readCell: ReadCell): Map<string, number[]>[] {
   const found: Map<string, number[]>[] = [];
-  const sizes = Object.values(way.loops);
+  const sizes = Object.values(accessMap.loops);
   for (let number = 0; number < sizeOf(sizes); number++) {
     const values = unravelIndex(number, sizes);
-    const now = Object.fromEntries(Object.keys(way.loops).map((loop, i) => [loop, values[i] as number]));
-    const point = pointAt(way, shapes, readCell, now);
+    const now = Object.fromEntries(
+      Object.keys(accessMap.loops).map((loop, i) => [loop, values[i] as number]),
+    );
+    const point = pointAt(accessMap, shapes, readCell, now);
     if (point) found.push(point);
   }
   return found;
@@ -29,7 +31,7 @@ function stands({ offset = 0, steps = {} }: Coordinate, now: Record<string, numb
 }
 
 function pointAt(
-  way: AccessMap,
+  accessMap: AccessMap,
   shapes: Shapes,
   readCell: ReadCell,
   now: Record<string, number>,
@@ -37,13 +39,13 @@ function pointAt(
   const point = new Map<string, number[]>();
   const inside = (cell: number[], shape: readonly number[]): boolean =>
     cell.every((at, axis) => at >= 0 && at < (shape[axis] as number));
-  for (const [tensor, { at, shape }] of Object.entries(way.cells)) {
+  for (const [tensor, { at, shape }] of Object.entries(accessMap.cells)) {
     const sizes = shape ?? (shapes[tensor] as number[]);
     const cell: number[] = [];
     for (const each of at) {
       let place = stands(each, now);
       if (each.held_by) {
-        const table = way.tables?.[each.held_by];
+        const table = accessMap.tables?.[each.held_by];
         const where = (each.held_at ?? []).map((inner) => stands(inner, now));
         const held = table ? [table.length] : (shapes[each.held_by] as number[]);
         if (!inside(where, held)) return undefined;
@@ -57,7 +59,7 @@ function pointAt(
     if (!inside(cell, sizes)) return undefined;
     point.set(tensor, [...(point.get(tensor) ?? []), ravelIndex(cell, sizes)]);
   }
-  const others = way.inside ?? [];
+  const others = accessMap.inside ?? [];
   const exist = others.every(({ at, shape }) =>
     inside(
       at.map((each) => stands(each, now)),
@@ -72,10 +74,10 @@ function ascending(places: Iterable<number>): number[] {
 }
 
 /** From every cell of every tensor to every other: what the nest says, and what walking all points says. */
-function expectSame({ ways, shapes }: Sample, readCell: ReadCell = nothing): void {
-  for (const way of ways) {
-    const nest = new LoopNest(way, shapes);
-    const points = everyPoint(way, shapes, readCell);
+function expectSame({ accessMaps, shapes }: Sample, readCell: ReadCell = nothing): void {
+  for (const accessMap of accessMaps) {
+    const nest = new LoopNest(accessMap, shapes);
+    const points = everyPoint(accessMap, shapes, readCell);
     for (const tensor of nest.tensors) {
       for (let place = 0; place < sizeOf(shapes[tensor] as number[]); place++) {
         const through = points.filter((point) => point.get(tensor)?.includes(place));
@@ -133,7 +135,7 @@ const anyWay: fc.Arbitrary<Sample> = fc
     beside: fc.array(axes, { maxLength: 1 }),
   })
   .map(({ sizes, tensors, beside }) => ({
-    ways: [
+    accessMaps: [
       {
         rule: "sum",
         of: [],
@@ -181,7 +183,7 @@ describe("the cells that belong together are those of a walk over all points", {
     });
     fc.assert(
       fc.property(hold, ({ shape, held, table }) => {
-        const way: AccessMap = {
+        const accessMap: AccessMap = {
           rule: "copy",
           of: ["params"],
           loops: { i: 4, j: shape[1] },
@@ -197,7 +199,7 @@ describe("the cells that belong together are those of a walk over all points", {
           tables: { table },
         };
         expectSame(
-          { ways: [way], shapes: { params: [...shape], indices: [4], output: [4, shape[1]] } },
+          { accessMaps: [accessMap], shapes: { params: [...shape], indices: [4], output: [4, shape[1]] } },
           (tensor, place) => (tensor === "indices" ? held[place] : undefined),
         );
       }),
@@ -205,13 +207,13 @@ describe("the cells that belong together are those of a walk over all points", {
   });
 
   test("of a tensor that is looked at with other sizes", () => {
-    const way: AccessMap = {
+    const accessMap: AccessMap = {
       rule: "copy",
       of: ["x"],
       loops: { i: 12 },
       cells: { x: { at: [{ steps: { i: 1 } }], shape: [12] }, y: { at: [{ steps: { i: 1 } }], shape: [12] } },
     };
-    const nest = new LoopNest(way, { x: [3, 4], y: [2, 6] });
+    const nest = new LoopNest(accessMap, { x: [3, 4], y: [2, 6] });
     expect([...nest.relatedCells("x", ravelIndex([1, 3], [3, 4]), "y", nothing)]).toEqual([
       ravelIndex([1, 1], [2, 6]),
     ]);

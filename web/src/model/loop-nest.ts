@@ -88,27 +88,29 @@ export class LoopNest {
   private readonly groups = new Map<Access, readonly (readonly number[])[]>();
 
   constructor(
-    way: AccessMap,
+    accessMap: AccessMap,
     private readonly shapes: Shapes,
     private readonly types: Dtypes = {},
   ) {
-    this.rule = way.rule;
-    this.of = way.of;
-    this.codes = way.codes ?? {};
-    this.cut = way.cut ?? false;
-    this.counts = way.counts ?? [];
-    this.sizes = Object.values(way.loops);
+    this.rule = accessMap.rule;
+    this.of = accessMap.of;
+    this.codes = accessMap.codes ?? {};
+    this.cut = accessMap.cut ?? false;
+    this.counts = accessMap.counts ?? [];
+    this.sizes = Object.values(accessMap.loops);
     this.pointStrides = stridesOf(this.sizes);
-    this.cells = Object.entries(way.cells).map(([tensor, { at, shape }]) =>
-      accessOf(way, shapes, tensor, at, shape ?? shapes[tensor] ?? []),
+    this.cells = Object.entries(accessMap.cells).map(([tensor, { at, shape }]) =>
+      accessOf(accessMap, shapes, tensor, at, shape ?? shapes[tensor] ?? []),
     );
     this.indirections = this.cells.flatMap(({ axes }) => axes.flatMap(({ indirect }) => indirect ?? []));
-    const beside = (way.inside ?? []).map(({ at, shape }) => accessOf(way, shapes, "", at, shape ?? []));
+    const beside = (accessMap.inside ?? []).map(({ at, shape }) =>
+      accessOf(accessMap, shapes, "", at, shape ?? []),
+    );
     this.bounds = [...this.cells, ...this.indirections, ...beside].flatMap(({ axes }) =>
       axes.filter((axis) => !axis.indirect).map((axis) => ({ axis, low: 0, high: axis.size - 1 })),
     );
-    this.factors = (way.factors ?? []).map(({ numbers, at }) => ({
-      ...accessOf(way, shapes, "", [at ?? {}], [numbers.length]),
+    this.factors = (accessMap.factors ?? []).map(({ numbers, at }) => ({
+      ...accessOf(accessMap, shapes, "", [at ?? {}], [numbers.length]),
       table: numbers,
     }));
     const accesses = [...this.cells, ...this.indirections].filter((access) => !access.table);
@@ -154,9 +156,9 @@ export class LoopNest {
   }
 
   /** The index that an argmax-like rule gives for a cell of its first tensor. */
-  numberOf(place: number): number {
+  numberOf(offset: number): number {
     const shape = this.shapes[this.of[0] ?? ""] ?? [];
-    const cell = unravelIndex(place, shape);
+    const cell = unravelIndex(offset, shape);
     return this.counts.reduce((number, axis) => number * (shape[axis] as number) + (cell[axis] as number), 0);
   }
 
@@ -174,12 +176,12 @@ export class LoopNest {
   }
 
   /** The points at which a tensor's access map gives this cell. */
-  points(tensor: string, place: number, readCell: ReadCell): Points {
+  points(tensor: string, offset: number, readCell: ReadCell): Points {
     const found = this.accesses(tensor).map((access) => {
-      const parts = this.solutions(access, place);
-      const wanted = combinationCount(parts);
-      const count = Math.min(wanted, this.indirections.length ? MAX_TRIED : MAX_POINTS);
-      return { points: this.pointNumbers(parts, count), cut: wanted > count };
+      const parts = this.solutions(access, offset);
+      const total = combinationCount(parts);
+      const count = Math.min(total, this.indirections.length ? MAX_TRIED : MAX_POINTS);
+      return { points: this.pointNumbers(parts, count), cut: total > count };
     });
     const cut = found.some((each) => each.cut);
     const [first, ...others] = found.map((each) => each.points);
@@ -187,30 +189,30 @@ export class LoopNest {
       ? sortedUnique(Float64Array.from([first as Float64Array, ...others].flatMap((each) => [...each])))
       : (first ?? new Float64Array());
     return this.indirections.length
-      ? this.indirectPoints(points, cut, tensor, place, readCell)
+      ? this.indirectPoints(points, cut, tensor, offset, readCell)
       : this.affinePoints(points, cut);
   }
 
   /** The number of points of a cell. */
-  count(tensor: string, place: number, readCell: ReadCell): number {
+  count(tensor: string, offset: number, readCell: ReadCell): number {
     const [access, ...others] = this.accesses(tensor);
     if (!access || others.length || this.indirections.length)
-      return this.points(tensor, place, readCell).count;
-    return combinationCount(this.solutions(access, place));
+      return this.points(tensor, offset, readCell).count;
+    return combinationCount(this.solutions(access, offset));
   }
 
   /** The cells of another tensor that share a point with this cell, sorted and distinct. */
-  relatedCells(tensor: string, place: number, other: string, readCell: ReadCell): Float64Array {
+  relatedCells(tensor: string, offset: number, other: string, readCell: ReadCell): Float64Array {
     const [access, ...others] = this.accesses(tensor);
     const target = this.cells.find((each) => each.tensor === other);
     if (!access || !target || others.length || this.indirections.length) {
-      const { offsets, indexSources } = this.points(tensor, place, readCell);
+      const { offsets, indexSources } = this.points(tensor, offset, readCell);
       const held = indexSources.filter((each) => each.tensor === other).flatMap((each) => [...each.offsets]);
       return sortedUnique(Float64Array.from([...(offsets.get(other) ?? []), ...held]));
     }
     // No axis depends on two groups of loops, so that different solutions of a group are different cells.
     let found: Float64Array = Float64Array.of(target.base);
-    for (const part of this.solutions(access, place)) {
+    for (const part of this.solutions(access, offset)) {
       const each = sortedUnique(weightedSums(part, target.strides, 0));
       found = pairwiseSums(found, each.subarray(0, Math.ceil(MAX_POINTS / found.length)));
     }
@@ -224,9 +226,9 @@ export class LoopNest {
   }
 
   /** The loop values for which an access gives this cell and all cells lie within their tensors, by group of loops. */
-  private solutions(access: Access, place: number): Solutions[] {
+  private solutions(access: Access, offset: number): Solutions[] {
     const cell = unravelIndex(
-      place,
+      offset,
       access.axes.map((axis) => axis.size),
     );
     const here = access.axes
@@ -310,7 +312,7 @@ export class LoopNest {
     points: Float64Array,
     cut: boolean,
     tensor: string,
-    place: number,
+    offset: number,
     readCell: ReadCell,
   ): Points {
     const plain = new Map(
@@ -319,7 +321,7 @@ export class LoopNest {
     const kept: number[] = [];
     for (let i = 0; i < points.length; i++) {
       const exists = this.cells.every((access) => addIndirect(access, plain, i, readCell));
-      const here = this.accesses(tensor).some((access) => plain.get(access)?.[i] === place);
+      const here = this.accesses(tensor).some((access) => plain.get(access)?.[i] === offset);
       if (exists && here) kept.push(i);
     }
     const some = (access: Access): Float64Array => {
@@ -359,31 +361,31 @@ function addIndirect(
 }
 
 function accessOf(
-  way: AccessMap,
+  accessMap: AccessMap,
   shapes: Shapes,
   tensor: string,
   at: readonly Coordinate[],
   shape: readonly number[],
 ): Access {
-  const loops = Object.keys(way.loops);
+  const loops = Object.keys(accessMap.loops);
   const strides = stridesOf(shape);
   const axes = at.map(({ offset = 0, steps = {}, held_by = "", held_at = [] }, i): AffineAxis => {
     const numbered = Object.entries(steps).map(([loop, step]) => [loops.indexOf(loop), step] as const);
-    const table = way.tables?.[held_by];
+    const table = accessMap.tables?.[held_by];
     const sizes = table ? [table.length] : (shapes[held_by] ?? []);
     return {
       offset,
       steps: new Map(numbered.filter(([, step]) => step !== 0)),
       size: shape[i] as number,
       stride: strides[i] as number,
-      indirect: held_by ? accessOf(way, shapes, held_by, held_at, sizes) : undefined,
+      indirect: held_by ? accessOf(accessMap, shapes, held_by, held_at, sizes) : undefined,
     };
   });
   const total = (part: (axis: AffineAxis) => number): number =>
     axes.reduce((sum, axis) => sum + axis.stride * part(axis), 0);
   return {
     tensor,
-    table: way.tables?.[tensor],
+    table: accessMap.tables?.[tensor],
     axes,
     base: total((axis) => axis.offset),
     strides: loops.map((_, loop) => total((axis) => axis.steps.get(loop) ?? 0)),

@@ -18,7 +18,7 @@ export function sliceSize(box: TensorSlice): number {
   return box.reduce((product, span) => product * sliceLength(span), 1);
 }
 
-/** The index of a `Look` request. Every axis is a range, so that the answer keeps the rank. */
+/** The index of a `ReadSlice` request. Every axis is a range, so that the answer keeps the rank. */
 export function sliceIndex(box: TensorSlice): number[][] {
   return box.map(({ first, end, step }) => [first, end, step]);
 }

@@ -179,7 +179,7 @@ export function pickVoxel(
 class RayCaster {
   /** The face of the last hit, as in `PickBuffer`. */
   face = 0;
-  private readonly way: readonly number[];
+  private readonly direction: readonly number[];
   private readonly right: readonly number[];
   private readonly down: readonly number[];
   /** The width of a pixel in voxels. */
@@ -193,7 +193,7 @@ class RayCaster {
   ) {
     const [ct, st, cl, sl] = [Math.cos(turn), Math.sin(turn), Math.cos(tilt), Math.sin(tilt)];
     // y goes down, as rows do. No component of the direction may be 0, since it divides.
-    this.way = [st * cl, sl, ct * cl].map((each) => (Math.abs(each) < 1e-9 ? 1e-9 : each));
+    this.direction = [st * cl, sl, ct * cl].map((each) => (Math.abs(each) < 1e-9 ? 1e-9 : each));
     this.right = [ct, 0, -st];
     this.down = [-st * sl, cl, -ct * sl];
     this.unit = Math.hypot(...sides) / Math.min(width, height);
@@ -202,7 +202,7 @@ class RayCaster {
   /** The first shown voxel on the ray of a pixel; -1 if there is none. */
   cast(shown: Uint8Array, px: number, py: number): number {
     const [nx, ny, nz] = this.sides;
-    const [wx, wy, wz] = this.way as [number, number, number];
+    const [wx, wy, wz] = this.direction as [number, number, number];
     const ox = this.start(0, px, py);
     const oy = this.start(1, px, py);
     const oz = this.start(2, px, py);
@@ -267,7 +267,7 @@ class RayCaster {
       this.sides[axis] / 2 +
       u * (this.right[axis] as number) +
       v * (this.down[axis] as number) -
-      before * (this.way[axis] as number)
+      before * (this.direction[axis] as number)
     );
   }
 
@@ -279,6 +279,6 @@ class RayCaster {
   }
 }
 
-function inside(at: number, way: number, size: number): number {
-  return Math.min(Math.max(Math.floor(at + way * 1e-7), 0), size - 1);
+function inside(at: number, direction: number, size: number): number {
+  return Math.min(Math.max(Math.floor(at + direction * 1e-7), 0), size - 1);
 }

@@ -14,7 +14,7 @@ export interface Sliding {
 }
 
 export interface Sample {
-  readonly ways: readonly AccessMap[];
+  readonly accessMaps: readonly AccessMap[];
   readonly shapes: Shapes;
 }
 
@@ -47,7 +47,7 @@ function places(prefix: string, { sizes }: Sliding): string[] {
 /** Convolution or one of its gradients; `output` is the tensor that is computed. */
 export function convolution(how: Sliding, filters: number, output: "y" | "x" | "w" = "y"): Sample {
   const out = outSizes(how);
-  const way: AccessMap = {
+  const accessMap: AccessMap = {
     rule: "sum",
     of: ["x", "w", "y"].filter((each) => each !== output),
     loops: { n: how.batch, ...loopsOf("o", out), co: filters, ...loopsOf("k", how.window), ci: how.channels },
@@ -62,20 +62,20 @@ export function convolution(how: Sliding, filters: number, output: "y" | "x" | "
     w: [...how.window, how.channels, filters],
     y: [how.batch, ...out, filters],
   };
-  return { ways: [way], shapes };
+  return { accessMaps: [accessMap], shapes };
 }
 
 /** Pooling; `rule` is max or mean. */
 export function pooling(how: Sliding, rule: string): Sample {
   const out = outSizes(how);
-  const way: AccessMap = {
+  const accessMap: AccessMap = {
     rule,
     of: ["x"],
     loops: { n: how.batch, ...loopsOf("o", out), c: how.channels, ...loopsOf("k", how.window) },
     cells: { x: cells("n", ...reading("k", how), "c"), y: cells("n", ...places("o", how), "c") },
   };
   return {
-    ways: [way],
+    accessMaps: [accessMap],
     shapes: { x: [how.batch, ...how.sizes, how.channels], y: [how.batch, ...out, how.channels] },
   };
 }
@@ -85,7 +85,7 @@ export function poolingGradient(how: Sliding): Sample {
   const { shapes } = pooling(how, "max");
   const out = outSizes(how);
   const loops = { n: how.batch, ...loopsOf("o", out), c: how.channels };
-  const way: AccessMap = {
+  const accessMap: AccessMap = {
     rule: "winners",
     of: ["dy", "x"],
     loops: { ...loops, ...loopsOf("k", how.window), ...loopsOf("t", how.window) },
@@ -96,7 +96,7 @@ export function poolingGradient(how: Sliding): Sample {
     },
   };
   return {
-    ways: [way],
+    accessMaps: [accessMap],
     shapes: { x: shapes.x as number[], dy: shapes.y as number[], dx: shapes.x as number[] },
   };
 }

@@ -48,7 +48,7 @@ export function App(): ReactElement {
 function StatusBar(): ReactElement {
   const t = useStrings();
   const settings = useSettings();
-  const said = useUi((state) => state.announcement);
+  const announcement = useUi((state) => state.announcement);
   const connection = useStudio((state) => state.connection);
   const version = useStudio((state) => state.welcome?.version);
   const page = usePage<PageState | null>((each) => each, null);
@@ -60,7 +60,7 @@ function StatusBar(): ReactElement {
   return (
     <footer className="statusbar">
       <span className="said" role="status" aria-live="polite">
-        {said}
+        {announcement}
       </span>
       {page && <span>{t.counted(page.graph.blocks.size, page.graph.wires.length)}</span>}
       {page &&

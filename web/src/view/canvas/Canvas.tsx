@@ -27,7 +27,7 @@ import { ui, useUi } from "../ui.ts";
 import { Block } from "./Block.tsx";
 import { ConstantPopover } from "./ConstantPopover.tsx";
 import { BlockContext, PageNumber } from "./context.ts";
-import { canvasControl, centreViewport, LEAST_ZOOM, MOST_ZOOM } from "./control.ts";
+import { canvasControl, centreViewport, MAX_ZOOM, MIN_ZOOM } from "./control.ts";
 import { handleCanvasKey } from "./keyboard.ts";
 import { MiniMap } from "./MiniMap.tsx";
 import { Monitor } from "./Monitor.tsx";
@@ -236,8 +236,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
             nodes={shown}
             edges={NO_EDGES}
             nodeTypes={NODE_TYPES}
-            minZoom={LEAST_ZOOM}
-            maxZoom={MOST_ZOOM}
+            minZoom={MIN_ZOOM}
+            maxZoom={MAX_ZOOM}
             nodesDraggable={false}
             nodesConnectable={false}
             nodesFocusable={false}

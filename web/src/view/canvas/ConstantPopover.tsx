@@ -11,7 +11,7 @@ import { ConstantEditor } from "../widgets/ConstantEditor.tsx";
 import { BlockContext } from "./context.ts";
 
 const WIDTH = 344;
-const LEAST_HEIGHT = 360;
+const MIN_HEIGHT = 360;
 const EDGE = 8;
 
 /** The editor of a constant beside its block, until Escape or loss of focus. */
@@ -111,7 +111,7 @@ function usePlace(page: PageState, block: string): { left: number; top: number; 
   const [begin, end] = [rect.x, rect.x + rect.width].map((each) => paper.left + x + each * zoom);
   const right = (end as number) + EDGE;
   const left = right + WIDTH + EDGE > innerWidth ? (begin as number) - WIDTH - EDGE : right;
-  const top = within(paper.top + y + rect.y * zoom, innerHeight - LEAST_HEIGHT);
+  const top = within(paper.top + y + rect.y * zoom, innerHeight - MIN_HEIGHT);
   return { left: within(left, innerWidth - WIDTH - EDGE), top, maxHeight: innerHeight - top - EDGE };
 }
 

@@ -7,8 +7,8 @@ import { fitView, type Viewport } from "../../model/viewport.ts";
 import type { CanvasControl } from "../canvas-ref.ts";
 import { LEGIBLE_ZOOM, type Stage } from "./stage.ts";
 
-export const LEAST_ZOOM = 0.05;
-export const MOST_ZOOM = 3;
+export const MIN_ZOOM = 0.05;
+export const MAX_ZOOM = 3;
 
 type Flow = ReturnType<typeof useReactFlow>;
 
@@ -40,7 +40,7 @@ export function canvasControl(stage: Stage, root: HTMLElement, flow: Flow): Canv
       .map((tool) => ({ x: tool.x - left, y: tool.y - top, width: tool.width, height: tool.height }));
     return fitView(
       rects.filter((rect) => rect !== undefined),
-      { width, height, minZoom: LEAST_ZOOM, tools },
+      { width, height, minZoom: MIN_ZOOM, tools },
     );
   };
   return {
@@ -59,7 +59,7 @@ export function canvasControl(stage: Stage, root: HTMLElement, flow: Flow): Canv
     },
     zoom(factor) {
       const zoom =
-        factor === "one" ? 1 : Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, stage.viewport.zoom * factor));
+        factor === "one" ? 1 : Math.max(MIN_ZOOM, Math.min(MAX_ZOOM, stage.viewport.zoom * factor));
       void centreViewport(stage, flow, stage.toPage(stage.width / 2, stage.height / 2), zoom);
     },
     reveal(which) {

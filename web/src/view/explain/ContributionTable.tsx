@@ -6,7 +6,7 @@ import { useExplainStrings } from "../strings.ts";
 import { formatCell } from "./cell-summary.ts";
 import { formatRounded } from "./numeric-formula.ts";
 
-const MOST_ROWS = 60;
+const MAX_ROWS = 60;
 
 const AMOUNT: Readonly<Record<string, "product" | "both" | "share" | "adds" | undefined>> = {
   sum: "product",
@@ -70,7 +70,7 @@ export function ContributionTable({
             </tr>
           </thead>
           <tbody>
-            {contributions.slice(0, MOST_ROWS).map((each, i) => (
+            {contributions.slice(0, MAX_ROWS).map((each, i) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a contribution is its place.
               <tr key={i} className={`part-${each.role}`}>
                 {nest.of.map((tensor, at) => (
@@ -99,8 +99,8 @@ export function ContributionTable({
           </tbody>
         </table>
       </section>
-      {contributions.length > MOST_ROWS && (
-        <p className="soft small">{t.more(contributions.length - MOST_ROWS)}</p>
+      {contributions.length > MAX_ROWS && (
+        <p className="soft small">{t.more(contributions.length - MAX_ROWS)}</p>
       )}
       {truncated && <p className="soft small">{t.tooMany(contributions.length)}</p>}
     </>

@@ -22,11 +22,11 @@ import { formatRounded, numericFormula } from "./numeric-formula.ts";
 interface Props {
   explanation: Explanation;
   pin: string;
-  place: number;
+  offset: number;
 }
 
 /** The derivation of one cell: formula with numbers, contributions, total and remarks. */
-export function Contributions({ explanation, pin, place }: Props): ReactElement {
+export function Contributions({ explanation, pin, offset }: Props): ReactElement {
   const t = useExplainStrings();
   const { made, taken } = rolesOfTensor(explanation, pin);
   const own = made[0];
@@ -39,11 +39,13 @@ export function Contributions({ explanation, pin, place }: Props): ReactElement 
           key={shown.row.explained.block}
           explanation={explanation}
           named={shown}
-          place={place}
+          offset={offset}
           title={own ? t.contributions : t.gradientOf(shown.row.explained.tensors[shown.name]?.pin ?? "")}
         />
       )}
-      {taken[0] && !own && <Dependents explanation={explanation} named={taken[0]} pin={pin} place={place} />}
+      {taken[0] && !own && (
+        <Dependents explanation={explanation} named={taken[0]} pin={pin} offset={offset} />
+      )}
     </>
   );
 }
@@ -51,23 +53,23 @@ export function Contributions({ explanation, pin, place }: Props): ReactElement 
 function OutputCell({
   explanation,
   named: { row, name },
-  place,
+  offset,
   title,
 }: {
   explanation: Explanation;
   named: BlockTensor;
-  place: number;
+  offset: number;
   title: string;
 }): ReactElement | null {
   const t = useExplainStrings();
   const tensor = row.explained.tensors[name];
   const readCell = useMemo(() => readByName(row, explanation.readCell), [row, explanation]);
-  const derivations = derivationsAt(explanation, row, name, place);
+  const derivations = derivationsAt(explanation, row, name, offset);
   if (!tensor) return null;
   const { op } = row.explained;
-  const cell = unravelIndex(place, tensor.shape);
+  const cell = unravelIndex(offset, tensor.shape);
   const total = totalOf(derivations);
-  const shown = shownAt(derivations, name, readCell(name, place), readCell);
+  const shown = shownAt(derivations, name, readCell(name, offset), readCell);
   const applied = derivations.every(({ nest, truncated }) => nest.rule === "apply" && !truncated);
   const formula = numericFormula(derivations, op, row.shapes, t);
   return (
@@ -83,7 +85,7 @@ function OutputCell({
         {applied && ` = ${formatValue(shown.code, t)}`}
       </p>
       {derivations.map((each, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
+        // biome-ignore lint/suspicious/noArrayIndexKey: a accessMap is its place.
         <ContributionTable key={i} derivation={each} shapes={row.shapes} readCell={readCell} />
       ))}
       <Total derivations={derivations} total={total} shown={shown} dtype={tensor.dtype} op={op} />
@@ -177,7 +179,7 @@ function Remarks({
   name: string;
 }): ReactElement | null {
   const t = useExplainStrings();
-  const said = derivations.flatMap(({ nest, contributions, divisor, truncated }) => {
+  const remarks = derivations.flatMap(({ nest, contributions, divisor, truncated }) => {
     const window = nest.windowSize(name);
     const found: string[] = [];
     const count = contributions.length;
@@ -197,10 +199,10 @@ function Remarks({
     if (nest.rule === "close" && wins > 1) found.push(t.allOfTies(wins));
     return found;
   });
-  if (said.length === 0) return null;
+  if (remarks.length === 0) return null;
   return (
     <ul className="explain-special">
-      {said.map((each) => (
+      {remarks.map((each) => (
         <li key={each}>{each}</li>
       ))}
     </ul>

@@ -7,7 +7,7 @@ import { type BlockTensor, formatCell } from "./cell-summary.ts";
 import type { Explanation } from "./explanation.ts";
 import { formatRounded } from "./numeric-formula.ts";
 
-const MOST_ROWS = 60;
+const MAX_ROWS = 60;
 /** Rules with a summand for each cell. */
 const ADDING: ReadonlySet<string> = new Set([
   "sum",
@@ -24,25 +24,25 @@ export function Dependents({
   explanation,
   named: { row, name },
   pin,
-  place,
+  offset,
 }: {
   explanation: Explanation;
   named: BlockTensor;
   pin: string;
-  place: number;
+  offset: number;
 }): ReactElement | null {
   const t = useExplainStrings();
   const found = useMemo(() => {
     const readCell = readByName(row, explanation.readCell);
-    const lights = highlightsOf([row], new Map(), explanation.readCell, pin, place);
+    const highlights = highlightsOf([row], new Map(), explanation.readCell, pin, offset);
     return row.explained.outputs.flatMap((output) => {
       const tensor = row.explained.tensors[output];
-      const places = [...((tensor && lights.get(tensor.pin)?.get("feeds")) ?? [])];
-      return places.slice(0, MOST_ROWS).map((at) => {
+      const offsets = [...((tensor && highlights.get(tensor.pin)?.get("feeds")) ?? [])];
+      return offsets.slice(0, MAX_ROWS).map((at) => {
         const roles = derive(row.nests, output, at, readCell).flatMap(
           ({ nest, contributions, divisor = 1 }) =>
             contributions
-              .filter(({ cells }) => cells.get(name) === place)
+              .filter(({ cells }) => cells.get(name) === offset)
               .map(({ amount, role }) => ({
                 role,
                 amount: amount === undefined || !ADDING.has(nest.rule) ? undefined : amount / divisor,
@@ -61,7 +61,7 @@ export function Dependents({
         };
       });
     });
-  }, [row, name, pin, place, explanation]);
+  }, [row, name, pin, offset, explanation]);
   if (found.length === 0) return null;
   const chosen = found.some(({ role }) => role !== "counts");
   const adding = found.some(({ adds }) => adds !== undefined);

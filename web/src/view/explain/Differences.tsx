@@ -11,7 +11,7 @@ import type { Explanation } from "./explanation.ts";
 import type { CursorCell } from "./useHighlights.ts";
 
 /** The most dependents that are tested. */
-const MOST_ASKED = 32;
+const MAX_ASKED = 32;
 
 interface Found extends DifferenceInfo {
   readonly op: string;
@@ -87,9 +87,9 @@ function differencesAt(explanation: Explanation, graph: Graph, ops: Ops, at: Cur
     const { op, block } = row.explained;
     if (seen.find((other) => other.explained.op === op) !== row) return [];
     const cells = outputs.filter((each) => each.row.explained.op === op);
-    const places = cells.map((each) => cellContext(explanation, graph, each));
+    const offsets = cells.map((each) => cellContext(explanation, graph, each));
     return (ops.get(op)?.differences ?? []).map((each): Found => {
-      const asked = places.map((place) => differenceApplies(each.at, place));
+      const asked = offsets.map((offset) => differenceApplies(each.at, offset));
       const here = at === null || asked.length === 0 ? undefined : asked.some(Boolean) || asked[0];
       return { op, ...each, here: block ? here : undefined };
     });
@@ -97,33 +97,33 @@ function differencesAt(explanation: Explanation, graph: Graph, ops: Ops, at: Cur
 }
 
 interface OutputCell extends BlockTensor {
-  readonly place: number;
+  readonly offset: number;
 }
 
 /** The output cell of a cell: itself or its counterpart, or else its dependents. */
-function outputsFor(explanation: Explanation, { pin, place }: CursorCell): OutputCell[] {
+function outputsFor(explanation: Explanation, { pin, offset }: CursorCell): OutputCell[] {
   const { made, taken } = rolesOfTensor(explanation, pin);
   const own = made[0] ?? counterpartOutput(explanation, pin);
-  if (own) return [{ ...own, place }];
+  if (own) return [{ ...own, offset }];
   return taken.flatMap(({ row }) => {
-    const lights = highlightsOf([row], new Map(), explanation.readCell, pin, place);
+    const highlights = highlightsOf([row], new Map(), explanation.readCell, pin, offset);
     return row.explained.outputs.flatMap((name) => {
-      const fed = lights.get(row.explained.tensors[name]?.pin ?? "")?.get("feeds") ?? [];
-      return [...fed.slice(0, MOST_ASKED)].map((each) => ({ row, name, place: each }));
+      const fed = highlights.get(row.explained.tensors[name]?.pin ?? "")?.get("feeds") ?? [];
+      return [...fed.slice(0, MAX_ASKED)].map((each) => ({ row, name, offset: each }));
     });
   });
 }
 
-function cellContext(explanation: Explanation, graph: Graph, { row, name, place }: OutputCell): CellContext {
+function cellContext(explanation: Explanation, graph: Graph, { row, name, offset }: OutputCell): CellContext {
   const readCell = readByName(row, explanation.readCell);
   const view = graph.blocks.get(row.explained.block);
   const attrs = [...(view?.rows ?? []), ...(view?.rest ?? [])];
   return {
     row,
     name,
-    place,
+    offset,
     readCell,
-    derivations: derivationsAt(explanation, row, name, place),
+    derivations: derivationsAt(explanation, row, name, offset),
     setting: (attr) => attrs.find((each) => each.name === attr)?.value,
   };
 }

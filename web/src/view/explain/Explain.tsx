@@ -53,9 +53,9 @@ export default function Explain({ page, block }: { page: PageState; block: strin
     const pin = now?.pin ?? firstOutput(explanation);
     const shape = explanation?.tensors.get(pin ?? "")?.tensor.shape;
     if (pin === undefined || shape === undefined) return false;
-    const place = now ? ravelIndex(now.cell, shape) + by : 0;
-    if (place < 0 || place >= elementCount(shape)) return false;
-    cursor.moveTo({ page: page.page, pin, cell: unravelIndex(place, shape) });
+    const offset = now ? ravelIndex(now.cell, shape) + by : 0;
+    if (offset < 0 || offset >= elementCount(shape)) return false;
+    cursor.moveTo({ page: page.page, pin, cell: unravelIndex(offset, shape) });
     return true;
   };
   const next = useRef(step);
@@ -141,7 +141,7 @@ export default function Explain({ page, block }: { page: PageState; block: strin
                 <p className="soft small">{t.keys}</p>
               </>
             ) : (
-              <Contributions key={at.revision} explanation={explanation} pin={at.pin} place={at.place} />
+              <Contributions key={at.revision} explanation={explanation} pin={at.pin} offset={at.offset} />
             )}
             <Differences explanation={explanation} graph={page.graph} at={at} />
           </aside>
@@ -151,7 +151,7 @@ export default function Explain({ page, block }: { page: PageState; block: strin
         {at !== null && explanation !== null && (
           <>
             {at.pinned && <b>{t.pinned}: </b>}
-            {cellSummary(explanation, at.pin, at.place, t)}
+            {cellSummary(explanation, at.pin, at.offset, t)}
           </>
         )}
       </p>

@@ -9,7 +9,7 @@ import type { GradientRow } from "./explanation.ts";
 import { generalFormula } from "./general-formula.ts";
 
 /** The most formulas that are shown: a list of a hundred tensors has a hundred alike. */
-const MOST_WAYS = 4;
+const MAX_WAYS = 4;
 
 /** The card of an op: name, formula and attributes. */
 export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: GradientRow }): ReactElement {
@@ -42,31 +42,33 @@ export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: 
 }
 
 /** Whether a loop nest adds to the output of an earlier one, as sums do. */
-function isMore(made: readonly { way: AccessMap; output: string }[], i: number): boolean {
-  const { way, output } = made[i] as { way: AccessMap; output: string };
-  return way.rule === "sum" && made.slice(0, i).some((each) => each.output === output);
+function isMore(made: readonly { accessMap: AccessMap; output: string }[], i: number): boolean {
+  const { accessMap, output } = made[i] as { accessMap: AccessMap; output: string };
+  return accessMap.rule === "sum" && made.slice(0, i).some((each) => each.output === output);
 }
 
 /** The general formula of each loop nest, or the op's own formula where only the op can compute it. */
 function Rule({ row: { explained, shapes } }: { row: GradientRow["row"] }): ReactElement | null {
   const t = useExplainStrings();
   const formula = useOps().get(explained.op)?.formula;
-  const made = explained.access_maps.flatMap((way) =>
-    explained.outputs.filter((output) => way.cells[output]).map((output) => ({ way, output })),
+  const made = explained.access_maps.flatMap((accessMap) =>
+    explained.outputs.filter((output) => accessMap.cells[output]).map((output) => ({ accessMap, output })),
   );
-  if (formula && made.some(({ way }) => way.rule === "apply")) return <Formula formula={formula} />;
+  if (formula && made.some(({ accessMap }) => accessMap.rule === "apply"))
+    return <Formula formula={formula} />;
   return (
     <>
-      {made.slice(0, MOST_WAYS).map(({ way, output }, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
+      {made.slice(0, MAX_WAYS).map(({ accessMap, output }, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a accessMap is its place.
         <div className="formula mono" key={i}>
-          {generalFormula(way, output, explained.op, shapes, t, isMore(made, i)).map(({ text, low }, at) =>
-            // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place.
-            low ? <sub key={at}>{text}</sub> : <span key={at}>{text}</span>,
+          {generalFormula(accessMap, output, explained.op, shapes, t, isMore(made, i)).map(
+            ({ text, low }, at) =>
+              // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place.
+              low ? <sub key={at}>{text}</sub> : <span key={at}>{text}</span>,
           )}
         </div>
       ))}
-      {made.length > MOST_WAYS && <span className="soft small">{t.more(made.length - MOST_WAYS)}</span>}
+      {made.length > MAX_WAYS && <span className="soft small">{t.more(made.length - MAX_WAYS)}</span>}
     </>
   );
 }

@@ -34,9 +34,9 @@ export type TensorHighlights = ReadonlyMap<HighlightKind, CellOffsets>;
 
 /** The control of a tensor panel. */
 export interface PanelControl {
-  highlight(lights: TensorHighlights | undefined, pinned: boolean): void;
+  highlight(highlights: TensorHighlights | undefined, pinned: boolean): void;
   /** Scrolls to a highlighted cell, unless one is visible. */
-  reveal(lights: TensorHighlights): void;
+  reveal(highlights: TensorHighlights): void;
   focus(): void;
 }
 
@@ -57,7 +57,7 @@ const KINDS: readonly (readonly [HighlightKind, Mark["kind"]])[] = [
   ["winner", "winner"],
 ];
 /** The most marks that are drawn. */
-const MOST_MARKS = 1 << 14;
+const MAX_MARKS = 1 << 14;
 const NO_MARKS: readonly Mark[] = [];
 
 /** One tensor of Explain: name, axis controls, and heatmap or 3-D view. */
@@ -78,9 +78,9 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
   now.current = { arrangement, hidden };
   const [rolesOpen, setRolesOpen] = useState(false);
   const view = useRef<HeatmapControl>(null);
-  const volume = useRef<{ light(lights: TensorHighlights | undefined): void }>(null);
-  const last = useRef<{ lights: TensorHighlights | undefined; pinned: boolean }>({
-    lights: undefined,
+  const volume = useRef<{ highlight(highlights: TensorHighlights | undefined): void }>(null);
+  const last = useRef<{ highlights: TensorHighlights | undefined; pinned: boolean }>({
+    highlights: undefined,
     pinned: false,
   });
   const byKey = useRef(false);
@@ -89,24 +89,24 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
   const slide = ({ at }: Arrangement) =>
     setArrangement((before) => ({ roles: fitArrangement(before, tensor.shape, axes).roles, at }));
   const panel: PanelControl = {
-    highlight(lights, pinned) {
-      last.current = { lights, pinned };
-      view.current?.mark(marksOf(lights, tensor.shape, now.current.arrangement, pinned));
-      volume.current?.light(lights);
+    highlight(highlights, pinned) {
+      last.current = { highlights, pinned };
+      view.current?.mark(marksOf(highlights, tensor.shape, now.current.arrangement, pinned));
+      volume.current?.highlight(highlights);
     },
-    reveal(lights) {
+    reveal(highlights) {
       // The cell itself or the winner must be visible; of the others one is enough.
-      const first = (["here", "winner"] as const).find((how) => lights.get(how)?.length);
-      const places = (first ? [first] : (["feeds", "from"] as const)).flatMap((how) => [
-        ...(lights.get(how) ?? []),
+      const first = (["here", "winner"] as const).find((how) => highlights.get(how)?.length);
+      const offsets = (first ? [first] : (["feeds", "from"] as const)).flatMap((how) => [
+        ...(highlights.get(how) ?? []),
       ]);
       const { arrangement, hidden } = now.current;
-      const seen = (place: number): boolean => {
-        const cell = unravelIndex(place, tensor.shape);
+      const seen = (offset: number): boolean => {
+        const cell = unravelIndex(offset, tensor.shape);
         return hidden.every((axis) => cell[axis] === arrangement.at[axis]);
       };
-      const [one] = places;
-      if (one === undefined || places.slice(0, MOST_MARKS).some(seen)) return;
+      const [one] = offsets;
+      if (one === undefined || offsets.slice(0, MAX_MARKS).some(seen)) return;
       if (view.current) view.current.reveal(unravelIndex(one, tensor.shape));
       else slide(revealCell(arrangement, unravelIndex(one, tensor.shape)));
     },
@@ -114,7 +114,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
   };
   useImperativeHandle(control, () => panel);
   // Marks depend on the visible slice.
-  useEffect(() => panel.highlight(last.current.lights, last.current.pinned));
+  useEffect(() => panel.highlight(last.current.highlights, last.current.pinned));
 
   const to = (cell: readonly number[]) => ({ page, pin: tensor.pin, cell });
   function hover(cell: number[] | null) {
@@ -171,7 +171,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
               names={axes}
               arrangement={arrangement}
               range={range}
-              lights={last.current.lights}
+              highlights={last.current.highlights}
               ref={volume}
               onHover={hover}
               onPick={(cell) => cursor.togglePin(to(cell))}
@@ -202,7 +202,7 @@ const ROOM = { width: 380, height: 240, cell: 9, gap: 10, label: 26 };
 
 /** Moves axes from tiles to sliders, which follow the cursor, where there is no room for tiles. */
 function roomy({ roles, at }: Arrangement, shape: readonly number[]): Arrangement {
-  const size = (place: GridRole): number => roleSize(roles, place, shape);
+  const size = (offset: GridRole): number => roleSize(roles, offset, shape);
   const { width, height, cell, gap, label } = ROOM;
   let roomier = roles;
   if (roles.across !== null && size("across") * (size("columns") * cell + gap) > width)
@@ -213,20 +213,20 @@ function roomy({ roles, at }: Arrangement, shape: readonly number[]): Arrangemen
 }
 
 function marksOf(
-  lights: TensorHighlights | undefined,
+  highlights: TensorHighlights | undefined,
   shape: readonly number[],
   { roles, at }: Arrangement,
   pinned: boolean,
 ): Mark[] {
   const marks: Mark[] = [];
-  const add = (places: Iterable<number>, kind: Mark["kind"]): void => {
-    for (const place of places) {
-      if (marks.length >= MOST_MARKS) return;
-      const cell = unravelIndex(place, shape);
+  const add = (offsets: Iterable<number>, kind: Mark["kind"]): void => {
+    for (const offset of offsets) {
+      if (marks.length >= MAX_MARKS) return;
+      const cell = unravelIndex(offset, shape);
       if (roles.sliders.every((axis) => cell[axis] === at[axis])) marks.push({ cell, kind });
     }
   };
-  for (const [lit, kind] of KINDS) add(lights?.get(lit) ?? [], kind);
-  add(lights?.get("here") ?? [], pinned ? "pinned" : "cursor");
+  for (const [highlighted, kind] of KINDS) add(highlights?.get(highlighted) ?? [], kind);
+  add(highlights?.get("here") ?? [], pinned ? "pinned" : "cursor");
   return marks;
 }

@@ -50,25 +50,30 @@ export function formatValue(value: number | undefined, t: ExplainStrings): strin
   return value === undefined ? t.unknown : numberText(value, 9);
 }
 
-export function cellSummary(explanation: Explanation, pin: string, place: number, t: ExplainStrings): string {
+export function cellSummary(
+  explanation: Explanation,
+  pin: string,
+  offset: number,
+  t: ExplainStrings,
+): string {
   const { made, taken } = rolesOfTensor(explanation, pin);
   const shape = explanation.tensors.get(pin)?.tensor.shape ?? [];
   const [first] = [...made, ...taken];
   const called = first ? labelIn(explanation, first.row, first.name) : pin;
-  const head = `${called}${formatCell(unravelIndex(place, shape))} = ${formatValue(explanation.readCell(pin, place), t)}`;
+  const head = `${called}${formatCell(unravelIndex(offset, shape))} = ${formatValue(explanation.readCell(pin, offset), t)}`;
   const parts = [head];
-  if (made[0]) parts.push(madeText(explanation, made[0], place, t));
-  if (taken[0]) parts.push(feedsText(explanation, taken[0], pin, place, t));
+  if (made[0]) parts.push(madeText(explanation, made[0], offset, t));
+  if (taken[0]) parts.push(feedsText(explanation, taken[0], pin, offset, t));
   return parts.filter((each) => each !== "").join(", ");
 }
 
 function madeText(
   explanation: Explanation,
   { row, name }: BlockTensor,
-  place: number,
+  offset: number,
   t: ExplainStrings,
 ): string {
-  const derivations = derivationsAt(explanation, row, name, place);
+  const derivations = derivationsAt(explanation, row, name, offset);
   return derivations
     .map((each, i) => {
       const text = derivedText(explanation, row, each, t);
@@ -86,8 +91,8 @@ function derivedText(
   t: ExplainStrings,
 ): string {
   const region = (tensor: string): string => {
-    const places = [...new Set(contributions.map(({ cells }) => cells.get(tensor) as number))];
-    return `${labelIn(explanation, row, tensor)}${regionText(places, row.shapes[tensor] as number[])}`;
+    const offsets = [...new Set(contributions.map(({ cells }) => cells.get(tensor) as number))];
+    return `${labelIn(explanation, row, tensor)}${regionText(offsets, row.shapes[tensor] as number[])}`;
   };
   const chosen = nest.rule === "winner's" || nest.rule === "winners";
   const compared = chosen ? nest.of.slice(0, 1) : nest.of;
@@ -109,18 +114,20 @@ function feedsText(
   explanation: Explanation,
   { row, name }: BlockTensor,
   pin: string,
-  place: number,
+  offset: number,
   t: ExplainStrings,
 ): string {
-  const lights = highlightsOf([row], new Map(), explanation.readCell, pin, place);
+  const highlights = highlightsOf([row], new Map(), explanation.readCell, pin, offset);
   const feeds = row.explained.outputs.flatMap((output) => {
     const tensor = row.explained.tensors[output];
-    const lit = tensor && output !== name ? lights.get(tensor.pin) : undefined;
-    const places = [...(lit?.get("feeds") ?? [])];
-    if (!tensor || places.length === 0) return [];
-    const chosen = row.nests.some(({ rule }) => rule !== "sum" && (lit?.has("winner") || rule === "max"));
-    const wins = chosen ? t.wins(lit?.get("winner")?.length ?? 0, places.length) : "";
-    return [`${t.feeds(`${labelIn(explanation, row, output)}${regionText(places, tensor.shape)}`)}${wins}`];
+    const highlighted = tensor && output !== name ? highlights.get(tensor.pin) : undefined;
+    const offsets = [...(highlighted?.get("feeds") ?? [])];
+    if (!tensor || offsets.length === 0) return [];
+    const chosen = row.nests.some(
+      ({ rule }) => rule !== "sum" && (highlighted?.has("winner") || rule === "max"),
+    );
+    const wins = chosen ? t.wins(highlighted?.get("winner")?.length ?? 0, offsets.length) : "";
+    return [`${t.feeds(`${labelIn(explanation, row, output)}${regionText(offsets, tensor.shape)}`)}${wins}`];
   });
   return feeds.join(", ");
 }

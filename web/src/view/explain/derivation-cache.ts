@@ -6,7 +6,7 @@ import type { Explanation } from "./explanation.ts";
 
 interface Found {
   readonly name: string;
-  readonly place: number;
+  readonly offset: number;
   readonly fetched: number;
   readonly derivations: readonly Derivation[];
 }
@@ -17,12 +17,12 @@ export function derivationsAt(
   explanation: Explanation,
   row: ExplainedBlock,
   name: string,
-  place: number,
+  offset: number,
 ): readonly Derivation[] {
   const fetched = explanation.fetchCount();
   const known = last.get(row);
-  if (known?.name === name && known.place === place && known.fetched === fetched) return known.derivations;
-  const derivations = derive(row.nests, name, place, readByName(row, explanation.readCell));
-  last.set(row, { name, place, fetched, derivations });
+  if (known?.name === name && known.offset === offset && known.fetched === fetched) return known.derivations;
+  const derivations = derive(row.nests, name, offset, readByName(row, explanation.readCell));
+  last.set(row, { name, offset, fetched, derivations });
   return derivations;
 }

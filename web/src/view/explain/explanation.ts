@@ -67,14 +67,14 @@ export class LoadedTensor {
     return this.numbers !== undefined;
   }
 
-  at(place: number): number | undefined {
-    return this.numbers ? this.numbers[place] : this.sparse.get(place);
+  at(offset: number): number | undefined {
+    return this.numbers ? this.numbers[offset] : this.sparse.get(offset);
   }
 
   /** Fetches the bounding slice of some cells; false if nothing was fetched. */
-  async fetch(places: Iterable<number>): Promise<boolean> {
+  async fetch(offsets: Iterable<number>): Promise<boolean> {
     const { shape, pin } = this.tensor;
-    const cells = [...places].map((place) => unravelIndex(place, shape));
+    const cells = [...offsets].map((offset) => unravelIndex(offset, shape));
     if (this.numbers || cells.length === 0) return false;
     const box: TensorSlice = shape.map((_, axis) => {
       const on = cells.map((cell) => cell[axis] as number);
@@ -88,7 +88,7 @@ export class LoadedTensor {
     for (const [i, value] of found.entries()) {
       const cell = unravelIndex(i, sizes).map((at, axis) => at + (first[axis] as number));
       this.sparse.set(
-        cell.reduce((place, at, axis) => place * (shape[axis] as number) + at, 0),
+        cell.reduce((offset, at, axis) => offset * (shape[axis] as number) + at, 0),
         value,
       );
     }
@@ -149,7 +149,7 @@ export async function loadExplanation(
     counterparts: counterpartsOf(rows, ops),
     tensors,
     axes: new Map([...pins].map(([pin, { shape }]) => [pin, axesIn(rows, graph, pin, shape.length)])),
-    readCell: (pin, place) => tensors.get(pin)?.at(place),
+    readCell: (pin, offset) => tensors.get(pin)?.at(offset),
     fetchCount: () => [...tensors.values()].reduce((sum, each) => sum + each.fetchCount, 0),
   };
 }

@@ -9,7 +9,7 @@ interface Call {
   op: string;
   shapes: Shapes;
   outputs: string[];
-  ways: AccessMap[];
+  access_maps: AccessMap[];
 }
 
 const calls = JSON.parse(
@@ -18,8 +18,8 @@ const calls = JSON.parse(
 
 function written(op: string, which = 0): string {
   const call = calls.find((each) => each.op === op) as Call;
-  const way = call.ways[which] as AccessMap;
-  return generalFormula(way, call.outputs[0] as string, op, call.shapes, explainEn, which > 0)
+  const accessMap = call.access_maps[which] as AccessMap;
+  return generalFormula(accessMap, call.outputs[0] as string, op, call.shapes, explainEn, which > 0)
     .map(({ text, low }) => (low ? `{${text}}` : text))
     .join("");
 }

@@ -18,52 +18,52 @@ export function generalFormula(...given: Parameters<typeof written>): readonly P
 
 /** With `more` it is an addition to an earlier formula. */
 function written(
-  way: AccessMap,
+  accessMap: AccessMap,
   output: string,
   op: string,
   shapes: Shapes,
   t: ExplainStrings,
   more = false,
 ): Piece[] {
-  const left = sideOf(way, output, shapes);
+  const left = sideOf(accessMap, output, shapes);
   const own = Object.values(left.named);
   const term = (tensor: string): string => {
-    const { name, coordinates } = placesOf(way, tensor, shapes);
+    const { name, coordinates } = placesOf(accessMap, tensor, shapes);
     return bracketed(
       name,
       coordinates.map((text) => left.named[text] ?? text),
     );
   };
-  const bound = Object.keys(way.loops).filter((loop) => !left.free.includes(loop));
+  const bound = Object.keys(accessMap.loops).filter((loop) => !left.free.includes(loop));
   const over = (...tensors: string[]): Piece => {
-    const loops = tensors.flatMap((tensor) => loopsOf(way, tensor));
+    const loops = tensors.flatMap((tensor) => loopsOf(accessMap, tensor));
     return low(bound.filter((loop) => loops.includes(loop)));
   };
-  const [given = "", ...compared] = way.of;
+  const [given = "", ...compared] = accessMap.of;
   const where = Object.entries(left.named).map(([text, name]) => `${name} = ${text}`);
-  const all = (between: string, tensors: readonly string[] = way.of): string =>
+  const all = (between: string, tensors: readonly string[] = accessMap.of): string =>
     tensors.map(term).join(between);
   const whose = (condition: readonly Piece[]): Piece[] => [{ text: t.general.where }, ...condition];
   const meant = where.length ? whose([{ text: where.join(", ") }]) : [];
-  const minus = way.factors?.some(({ numbers }) => String(numbers) === "-1") ?? false;
+  const minus = accessMap.factors?.some(({ numbers }) => String(numbers) === "-1") ?? false;
   const sign = more ? (minus ? " -= " : " += ") : minus ? " = -" : " = ";
   const head: Piece = { text: `${left.text}${sign}` };
   const folded = (sign: string, loops: Piece, what: string): Piece[] =>
     loops.text === "" ? [head, { text: what }] : [head, { text: sign }, loops, { text: ` ${what}` }];
 
-  switch (way.rule) {
+  switch (accessMap.rule) {
     case "sum": {
-      const weights = (way.factors ?? [])
+      const weights = (accessMap.factors ?? [])
         .filter(({ numbers }) => numbers.length > 1)
-        .map(({ at = {} }) => `${t.general.weight}[${coordinateText(at, way)}]`);
+        .map(({ at = {} }) => `${t.general.weight}[${coordinateText(at, accessMap)}]`);
       return [...folded("Σ", low(bound), [...weights, all(" · ")].join(" · ")), ...meant];
     }
     case "added":
-      return [...folded("Σ", over(...way.of), all(" + ")), ...meant];
+      return [...folded("Σ", over(...accessMap.of), all(" + ")), ...meant];
     case "product":
-      return [...folded("Π", over(...way.of), all(" · ")), ...meant];
+      return [...folded("Π", over(...accessMap.of), all(" · ")), ...meant];
     case "mean":
-      return [...folded(t.general.mean, over(...way.of), all(" · ")), ...meant];
+      return [...folded(t.general.mean, over(...accessMap.of), all(" · ")), ...meant];
     case "shares":
       return [...folded("Σ", over(given), `${term(given)} / ${t.general.cellsOfWindow}`), ...meant];
     case "max":
@@ -71,7 +71,10 @@ function written(
     case "argmax":
     case "largest at":
     case "smallest at":
-      return [...folded(ARG_FUNCTIONS[way.rule] ?? way.rule, over(...way.of), all(" + ")), ...meant];
+      return [
+        ...folded(ARG_FUNCTIONS[accessMap.rule] ?? accessMap.rule, over(...accessMap.of), all(" + ")),
+        ...meant,
+      ];
     case "winner's":
       return [
         head,
@@ -83,9 +86,9 @@ function written(
         ]),
       ];
     case "winners": {
-      const inside = loopsOf(way, given);
+      const inside = loopsOf(accessMap, given);
       const rivals = low(
-        compared.flatMap((tensor) => loopsOf(way, tensor)).filter((loop) => !inside.includes(loop)),
+        compared.flatMap((tensor) => loopsOf(accessMap, tensor)).filter((loop) => !inside.includes(loop)),
       );
       return [
         ...folded("Σ", over(given), term(given)),
@@ -104,16 +107,16 @@ function written(
     case "copy":
       return [head, { text: term(given) }, ...meant];
     default:
-      return [head, { text: op }, over(...way.of), { text: `(${all(", ")})` }, ...meant];
+      return [head, { text: op }, over(...accessMap.of), { text: `(${all(", ")})` }, ...meant];
   }
 }
 
 /** The left side: plain loop variables by name, other coordinates by a name that the condition defines. */
-function sideOf(way: AccessMap, output: string, shapes: Shapes) {
-  const { name, coordinates } = placesOf(way, output, shapes);
+function sideOf(accessMap: AccessMap, output: string, shapes: Shapes) {
+  const { name, coordinates } = placesOf(accessMap, output, shapes);
   const named: Record<string, string> = {};
   const free: string[] = [];
-  const at = way.cells[output]?.at ?? [];
+  const at = accessMap.cells[output]?.at ?? [];
   const shown = coordinates.map((text, axis) => {
     const { offset = 0, steps = {}, held_by } = at[axis] as Coordinate;
     const moving = Object.entries(steps).filter(([, step]) => step !== 0);
@@ -129,8 +132,12 @@ function sideOf(way: AccessMap, output: string, shapes: Shapes) {
 }
 
 /** The name of a tensor, with a reshape if it is accessed with another shape, and its coordinates. */
-function placesOf(way: AccessMap, tensor: string, shapes: Shapes): { name: string; coordinates: string[] } {
-  const { at = [], shape } = way.cells[tensor] ?? {};
+function placesOf(
+  accessMap: AccessMap,
+  tensor: string,
+  shapes: Shapes,
+): { name: string; coordinates: string[] } {
+  const { at = [], shape } = accessMap.cells[tensor] ?? {};
   const own = shapes[tensor] ?? [];
   const same = !shape || String(shape) === String(own);
   const name = same
@@ -138,7 +145,7 @@ function placesOf(way: AccessMap, tensor: string, shapes: Shapes): { name: strin
     : shape.length === 1
       ? `${tensor}.flat`
       : `${tensor}.reshape(${shape.join(", ")})`;
-  return { name, coordinates: at.map((each) => coordinateText(each, way)) };
+  return { name, coordinates: at.map((each) => coordinateText(each, accessMap)) };
 }
 
 function bracketed(name: string, coordinates: readonly string[]): string {
@@ -147,17 +154,19 @@ function bracketed(name: string, coordinates: readonly string[]): string {
 
 function coordinateText(
   { offset = 0, steps = {}, held_by, held_at = [] }: Coordinate,
-  way: AccessMap,
+  accessMap: AccessMap,
 ): string {
   const terms = Object.entries(steps).flatMap(([loop, step]) =>
     step === 0 ? [] : [`${step === 1 ? "" : step === -1 ? "-" : step}${loop}`],
   );
   if (held_by) {
-    const at = held_at.map((each) => coordinateText(each, way)).join(", ");
+    const at = held_at.map((each) => coordinateText(each, accessMap)).join(", ");
     // A table, such as "cells along h", maps loops to coordinates.
     const loops = held_at.flatMap((each) => Object.keys(each.steps ?? {}));
     terms.unshift(
-      way.tables?.[held_by] ? `${held_by.split(" ").at(-1)}′(${loops.join(", ")})` : bracketed(held_by, [at]),
+      accessMap.tables?.[held_by]
+        ? `${held_by.split(" ").at(-1)}′(${loops.join(", ")})`
+        : bracketed(held_by, [at]),
     );
   }
   if (offset !== 0 || terms.length === 0) terms.push(String(offset));
@@ -165,12 +174,12 @@ function coordinateText(
 }
 
 /** The loops that a tensor's access depends on. */
-function loopsOf(way: AccessMap, tensor: string): string[] {
+function loopsOf(accessMap: AccessMap, tensor: string): string[] {
   const of = ({ steps = {}, held_at = [] }: Coordinate): string[] => [
     ...Object.keys(steps).filter((loop) => steps[loop] !== 0),
     ...held_at.flatMap(of),
   ];
-  return (way.cells[tensor]?.at ?? []).flatMap(of);
+  return (accessMap.cells[tensor]?.at ?? []).flatMap(of);
 }
 
 function low(loops: readonly string[]): Piece {

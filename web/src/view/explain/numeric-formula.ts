@@ -7,7 +7,7 @@ import type { ExplainStrings } from "../../text/explain.en.ts";
 import { formatCell, formatValue } from "./cell-summary.ts";
 
 /** The most terms of the formula. */
-const MOST_TERMS = 6;
+const MAX_TERMS = 6;
 
 /** The function names of rules that give an index. */
 export const ARG_FUNCTIONS: Readonly<Record<string, string>> = {
@@ -23,8 +23,8 @@ function derivationFormula(derivation: Derivation, op: string, shapes: Shapes, t
     const short = formatRounded(value, t);
     return short.startsWith("-") ? `(${short})` : short;
   };
-  const first = contributions.slice(0, MOST_TERMS);
-  const rest = contributions.length > MOST_TERMS ? ["…"] : [];
+  const first = contributions.slice(0, MAX_TERMS);
+  const rest = contributions.length > MAX_TERMS ? ["…"] : [];
   const list = (part: (each: Contribution) => string, between: string): string =>
     [...first.map(part), ...rest].join(between) || "0";
   switch (nest.rule) {

@@ -7,7 +7,7 @@ import type { PanelControl } from "./TensorPanel.tsx";
 
 export interface CursorCell {
   readonly pin: string;
-  readonly place: number;
+  readonly offset: number;
   readonly pinned: boolean;
   /** Increases when more values are loaded. */
   readonly revision: number;
@@ -25,19 +25,19 @@ export function useHighlights(
     let turn = 0;
     const show = () => {
       const found = placeAt(explanation, cursor.current);
-      const lights =
+      const highlights =
         found &&
         highlightsOf(
           explanation.blocks,
           explanation.counterparts,
           explanation.readCell,
           found.pin,
-          found.place,
+          found.offset,
         );
       for (const [pin, panel] of panels) {
-        const lit = lights?.get(pin);
-        panel.highlight(lit, cursor.pinned);
-        if (lit && pin !== hovered(found)) panel.reveal(lit);
+        const highlighted = highlights?.get(pin);
+        panel.highlight(highlighted, cursor.pinned);
+        if (highlighted && pin !== hovered(found)) panel.reveal(highlighted);
       }
       cancelAnimationFrame(waiting);
       // A transition, so that rendering the side panel does not delay the pointer.
@@ -65,26 +65,32 @@ function hovered(found: { pin: string } | null): string | undefined {
   return document.querySelector(".explain-map:hover") ? found?.pin : undefined;
 }
 
-function placeAt(explanation: Explanation, now: Cursor | null): { pin: string; place: number } | null {
+function placeAt(explanation: Explanation, now: Cursor | null): { pin: string; offset: number } | null {
   const shape = now && explanation.tensors.get(now.pin)?.tensor.shape;
   if (!now || now.page !== explanation.page || shape?.length !== now.cell.length) return null;
-  const inside = now.cell.every((place, axis) => place < (shape[axis] as number));
-  return inside ? { pin: now.pin, place: ravelIndex(now.cell, shape) } : null;
+  const inside = now.cell.every((offset, axis) => offset < (shape[axis] as number));
+  return inside ? { pin: now.pin, offset: ravelIndex(now.cell, shape) } : null;
 }
 
 /** Fetches missing values of large tensors for a pinned cell, then shows it again. */
 async function fetchMissing(
   explanation: Explanation,
-  { pin, place }: { pin: string; place: number },
+  { pin, offset }: { pin: string; offset: number },
   show: () => void,
 ): Promise<void> {
-  const lights = highlightsOf(explanation.blocks, explanation.counterparts, explanation.readCell, pin, place);
-  const missing = [...lights].flatMap(([tensor, lit]) => {
+  const highlights = highlightsOf(
+    explanation.blocks,
+    explanation.counterparts,
+    explanation.readCell,
+    pin,
+    offset,
+  );
+  const missing = [...highlights].flatMap(([tensor, highlighted]) => {
     const held = explanation.tensors.get(tensor);
-    const places = [...lit.values()].flatMap((each) => [...each]);
-    return held && places.some((each) => held.at(each) === undefined) ? [{ held, places }] : [];
+    const offsets = [...highlighted.values()].flatMap((each) => [...each]);
+    return held && offsets.some((each) => held.at(each) === undefined) ? [{ held, offsets }] : [];
   });
   if (missing.length === 0) return;
-  const fetched = await Promise.all(missing.map(({ held, places }) => held.fetch(places)));
+  const fetched = await Promise.all(missing.map(({ held, offsets }) => held.fetch(offsets)));
   if (fetched.includes(true)) show();
 }

@@ -11,7 +11,7 @@ export interface ArrayFile {
   elements: (number | string | boolean)[];
 }
 
-export const MOST_ELEMENTS = 1 << 18;
+export const MAX_ELEMENTS = 1 << 18;
 
 type Faults = ViewStrings["arrayFaults"];
 
@@ -125,7 +125,7 @@ function elementsOf(
   if (known === undefined) throw new ArrayFileError(name, (faults) => faults.type(type));
   const [dtype, bytes, read] = known;
   const count = elementCount(shape);
-  if (count > MOST_ELEMENTS) throw new ArrayFileError(name, (faults) => faults.large(count, MOST_ELEMENTS));
+  if (count > MAX_ELEMENTS) throw new ArrayFileError(name, (faults) => faults.large(count, MAX_ELEMENTS));
   if (data.byteLength < count * bytes) throw new ArrayFileError(name, (faults) => faults.short);
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const elements = Array.from({ length: count }, (_, i) =>
@@ -186,7 +186,7 @@ async function readNpz(file: string, bytes: Uint8Array): Promise<ArrayFile[]> {
     const local = view.getUint32(at + 42, true);
     const name = new TextDecoder().decode(bytes.subarray(at + 46, at + 46 + nameLength));
     at += 46 + nameLength + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
-    if (size > MOST_ELEMENTS * 16 + 1024) throw new ArrayFileError(name, (faults) => faults.manyBytes(size));
+    if (size > MAX_ELEMENTS * 16 + 1024) throw new ArrayFileError(name, (faults) => faults.manyBytes(size));
     const from = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
     const raw = bytes.subarray(from, from + packed);
     files.push(readNpy(name.replace(/\.npy$/, ""), method === 0 ? raw : await inflated(name, raw, size)));

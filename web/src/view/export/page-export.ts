@@ -19,8 +19,8 @@ import { embedInPng } from "./embedded-page.ts";
 
 const MARGIN = 32;
 /** Browsers limit the size of canvases. */
-const MOST_PIXELS = 16_000_000;
-const MOST_NAMED = 12;
+const MAX_PIXELS = 16_000_000;
+const MAX_NAMED = 12;
 
 /** The JSON of the page; its arrays stay in their files. */
 export function pageText(page: PageState): string {
@@ -44,7 +44,7 @@ export async function pageWithArrays(page: PageState): Promise<string> {
 function omittedText(omitted: readonly OmittedArray[]): string {
   const t = strings();
   const listed = (names: readonly string[]) =>
-    names.length > MOST_NAMED ? `${names.slice(0, MOST_NAMED).join(", ")}, …` : names.join(", ");
+    names.length > MAX_NAMED ? `${names.slice(0, MAX_NAMED).join(", ")}, …` : names.join(", ");
   const large = omitted.flatMap(({ name, file, elements }) =>
     elements ? [t.elementsIn(name, elements, file)] : [],
   );
@@ -100,7 +100,7 @@ function paintAll(pen: DrawContext, scene: Scene, page: PageState): void {
 export async function pagePng(page: PageState, inside?: string): Promise<Blob> {
   const scene = new Scene(page.graph, page.places);
   const frame = frameOf(scene);
-  const scale = Math.min(2, Math.sqrt(MOST_PIXELS / (frame.width * frame.height)));
+  const scale = Math.min(2, Math.sqrt(MAX_PIXELS / (frame.width * frame.height)));
   const canvas = document.createElement("canvas");
   canvas.width = Math.ceil(frame.width * scale);
   canvas.height = Math.ceil(frame.height * scale);

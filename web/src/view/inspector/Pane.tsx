@@ -79,12 +79,12 @@ export function Pane(props: Props): ReactElement {
   const to = (cell: readonly number[]) => ({ page: page.page, pin, cell });
   const bad = useNonFinite(page.page, pin, inspected, (cell) => cursor.pin(to(cell)));
   // Scrolls to a cell that was pinned elsewhere.
-  const kept = at.pinned ? at.cell : null;
-  const bring = useRef<(cell: readonly number[]) => void>(() => {});
-  const keptAt = kept === null ? "" : kept.join();
+  const pinnedCell = at.pinned ? at.cell : null;
+  const reveal = useRef<(cell: readonly number[]) => void>(() => {});
+  const pinnedKey = pinnedCell === null ? "" : pinnedCell.join();
   useEffect(() => {
-    if (keptAt !== "") bring.current(keptAt.split(",").map(Number));
-  }, [keptAt]);
+    if (pinnedKey !== "") reveal.current(pinnedKey.split(",").map(Number));
+  }, [pinnedKey]);
   // Memoised: a new arrangement object would fetch again.
   const key = info?.axes.join(" ") ?? "";
   const before = arranged[key];
@@ -105,7 +105,7 @@ export function Pane(props: Props): ReactElement {
   const empty = info.shape.includes(0);
   const shown: ViewMode = text || empty ? "list" : viewMode;
   const paint = brush?.pin === pin ? brush : null;
-  bring.current = (next) => {
+  reveal.current = (next) => {
     const seen = revealCell(arrangement, next);
     if (seen !== arrangement) arrange(seen);
     requestAnimationFrame(() => view.current?.reveal(next));
@@ -144,7 +144,7 @@ export function Pane(props: Props): ReactElement {
     if (phase === "end") edit([...all.values()].map((each) => [each, paint.value]));
   }
   function keys(event: KeyboardEvent) {
-    if (event.key === "Escape" && kept !== null && !event.defaultPrevented && !isField(event.target)) {
+    if (event.key === "Escape" && pinnedCell !== null && !event.defaultPrevented && !isField(event.target)) {
       event.preventDefault();
       cursor.release();
       return;
@@ -222,7 +222,7 @@ export function Pane(props: Props): ReactElement {
                 source={source}
                 range={colours.range}
                 cursor={cell}
-                marks={marksOf(stroke.current, kept)}
+                marks={marksOf(stroke.current, pinnedCell)}
                 arrangement={arrangement}
                 onArrange={arrange}
                 {...moves}
@@ -306,9 +306,9 @@ export function Pane(props: Props): ReactElement {
 /** Marks of the cells that are being painted, or of the pinned one. */
 function marksOf(
   stroke: ReadonlyMap<number, readonly number[]> | null,
-  kept: readonly number[] | null,
+  pinnedCell: readonly number[] | null,
 ): readonly Mark[] {
-  const cells = stroke ? [...stroke.values()] : kept ? [kept] : [];
+  const cells = stroke ? [...stroke.values()] : pinnedCell ? [pinnedCell] : [];
   return cells.map((cell) => ({ cell, kind: "pinned" }));
 }
 

@@ -71,7 +71,7 @@ export function Table(props: Props): ReactElement {
 
   const [long, high] = [columns * COLUMN, rows * ROW];
   /** Reads the scroll position. */
-  const look = useCallback(() => {
+  const readScroll = useCallback(() => {
     const element = box.current;
     if (element === null) return;
     const { scrollLeft: left, scrollTop: top } = element;
@@ -88,15 +88,15 @@ export function Table(props: Props): ReactElement {
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
-    look();
-    const watch = new ResizeObserver(look);
+    readScroll();
+    const watch = new ResizeObserver(readScroll);
     watch.observe(element);
-    element.addEventListener("scroll", look);
+    element.addEventListener("scroll", readScroll);
     return () => {
       watch.disconnect();
-      element.removeEventListener("scroll", look);
+      element.removeEventListener("scroll", readScroll);
     };
-  }, [look]);
+  }, [readScroll]);
   useEffect(() => {
     const element = box.current;
     if (element === null) return;

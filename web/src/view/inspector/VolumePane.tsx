@@ -31,11 +31,11 @@ export function VolumePane(props: Props): ReactElement {
   const t = useInspectorStrings();
   const volume = useRef<VolumeViewControl>(null);
   const shown = useVoxelValues(props);
-  const lights = useMemo(
+  const highlights = useMemo(
     () => (cursor ? new Map([["here", [ravelIndex(cursor, tensor.shape)]] as const]) : undefined),
     [cursor, tensor],
   );
-  useEffect(() => volume.current?.light(lights), [lights]);
+  useEffect(() => volume.current?.highlight(highlights), [highlights]);
   if (shown === null) return <p className="empty">{t.loading}</p>;
   return (
     <Suspense fallback={<p className="empty">{t.loading}</p>}>
@@ -45,7 +45,7 @@ export function VolumePane(props: Props): ReactElement {
         names={tensor.axes}
         arrangement={shown.arrangement}
         range={props.range}
-        lights={lights}
+        highlights={highlights}
         onHover={props.onHover}
         onMove={props.onMove}
         onPick={props.onPick}

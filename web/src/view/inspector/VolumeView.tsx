@@ -44,7 +44,7 @@ interface Props {
   names: readonly string[];
   arrangement: Arrangement;
   range: Range;
-  lights: ReadonlyMap<HighlightKind, CellOffsets> | undefined;
+  highlights: ReadonlyMap<HighlightKind, CellOffsets> | undefined;
   onHover(cell: number[] | null): void;
   /** Receives cursor moves by keys; `onHover` by default. */
   onMove?(cell: number[]): void;
@@ -53,7 +53,7 @@ interface Props {
 }
 
 export interface VolumeViewControl {
-  light(lights: ReadonlyMap<HighlightKind, CellOffsets> | undefined): void;
+  highlight(highlights: ReadonlyMap<HighlightKind, CellOffsets> | undefined): void;
 }
 
 /** Later kinds are drawn over earlier ones. */
@@ -83,7 +83,7 @@ export default function VolumeView(props: Props): ReactElement {
   const [part, setPart] = useState(0.5);
   const [eye, setEye] = useState<Camera>({ yaw: 0.6, pitch: 0.45 });
   const canvas = useRef<HTMLCanvasElement>(null);
-  const lit = useRef(props.lights);
+  const highlighted = useRef(props.highlights);
   const drag = useRef<{ x: number; y: number; eye: Camera; moved: boolean } | null>(null);
   const scene = useMemo(() => box && aboveThreshold(box, part), [box, part]);
 
@@ -91,7 +91,7 @@ export default function VolumeView(props: Props): ReactElement {
     if (!box || !scene || !canvas.current) return;
     const marked = new Uint8Array(scene.length);
     for (const [i, [how]] of MARKS.entries()) {
-      for (const place of lit.current?.get(how) ?? []) {
+      for (const place of highlighted.current?.get(how) ?? []) {
         const at = box.indexOf(unravelIndex(place, shape));
         if (at >= 0) marked[at] = i + 1;
       }
@@ -107,8 +107,8 @@ export default function VolumeView(props: Props): ReactElement {
     return () => watch.disconnect();
   }, []);
   useImperativeHandle(props.ref, () => ({
-    light: (lights) => {
-      lit.current = lights;
+    highlight: (highlights) => {
+      highlighted.current = highlights;
       requestAnimationFrame(() => drawn.current());
     },
   }));
@@ -135,7 +135,7 @@ export default function VolumeView(props: Props): ReactElement {
   };
   /** The cell of the cursor, or that of the sliders. */
   const here = (): number[] => {
-    const [place] = lit.current?.get("here") ?? [];
+    const [place] = highlighted.current?.get("here") ?? [];
     return place === undefined ? [...arrangement.at] : unravelIndex(place, shape);
   };
   function key(event: KeyboardEvent) {

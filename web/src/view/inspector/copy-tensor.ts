@@ -12,7 +12,7 @@ import type { TensorInfo } from "./HeatmapView.tsx";
 import type { TensorSource } from "./tensor-source.ts";
 
 /** The most cells of a tensor that is copied as a whole; of larger ones the shown slice is copied. */
-const MOST_COPIED = 1 << 16;
+const MAX_COPIED = 1 << 16;
 /** The most texts of one request. */
 const AT_ONCE = 10_000;
 
@@ -81,7 +81,7 @@ function sliceOf(shape: readonly number[], { roles, at }: Arrangement): TensorSl
 
 export async function asNumpy(what: Copyable, arrangement: Arrangement): Promise<Copied> {
   const { shape, dtype } = what.info;
-  const whole = sliceSize(fullSlice(shape)) <= MOST_COPIED;
+  const whole = sliceSize(fullSlice(shape)) <= MAX_COPIED;
   const box = whole ? fullSlice(shape) : sliceOf(shape, arrangement);
   const sizes = box.map(({ first, end }) => end - first);
   return { text: numpyText(await textsIn(what, box, "python"), sizes, dtype), whole };

@@ -7,7 +7,7 @@ import { BlockLink } from "./properties/Section.tsx";
 export function Console({ page }: { page: number }): ReactElement {
   const t = useStrings();
   const end = useRef<HTMLLIElement>(null);
-  const said = useSyncExternalStore(
+  const lines = useSyncExternalStore(
     (changed) => live(page).onConsole(changed),
     () => live(page).consoleLines,
   );
@@ -15,13 +15,13 @@ export function Console({ page }: { page: number }): ReactElement {
   useEffect(() => {
     // In braces: some browsers return a promise here, which is not a clean-up function.
     end.current?.scrollIntoView({ block: "nearest" });
-  }, [said]);
-  if (said.length === 0) return <p className="empty">{t.consoleEmpty}</p>;
+  }, [lines]);
+  if (lines.length === 0) return <p className="empty">{t.consoleEmpty}</p>;
   return (
     <ul className="console" role="log">
-      {said.map(({ block, text }, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: lines are known by their place.
-        <li key={place} ref={place === said.length - 1 ? end : null}>
+      {lines.map(({ block, text }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: lines are known by their index.
+        <li key={index} ref={index === lines.length - 1 ? end : null}>
           <BlockLink block={block}>{block}</BlockLink>
           <span className="mono">{text}</span>
         </li>

@@ -22,7 +22,7 @@ import {
 } from "./constant.ts";
 import { ValidatedField } from "./ValidatedField.tsx";
 
-const MOST_SHOWN = 64;
+const MAX_SHOWN = 64;
 
 interface Props {
   label: string;
@@ -199,10 +199,10 @@ function CellGrid({ cells, axes, at, labelledBy, onChange }: CutProps): ReactEle
     <div className="grid-scroll">
       <table className="grid" aria-labelledby={labelledBy} onKeyDown={move}>
         <tbody>
-          {Array.from({ length: Math.min(rows, MOST_SHOWN) }, (_, row) => (
+          {Array.from({ length: Math.min(rows, MAX_SHOWN) }, (_, row) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place.
             <tr key={row}>
-              {Array.from({ length: Math.min(columns, MOST_SHOWN) }, (_, column) => {
+              {Array.from({ length: Math.min(columns, MAX_SHOWN) }, (_, column) => {
                 const place = placeAt(row, column);
                 const index = ravelIndex(place, shape);
                 return (
@@ -223,8 +223,8 @@ function CellGrid({ cells, axes, at, labelledBy, onChange }: CutProps): ReactEle
           ))}
         </tbody>
       </table>
-      {(rows > MOST_SHOWN || columns > MOST_SHOWN) && (
-        <p className="soft small">{t.gridTruncated(MOST_SHOWN)}</p>
+      {(rows > MAX_SHOWN || columns > MAX_SHOWN) && (
+        <p className="soft small">{t.gridTruncated(MAX_SHOWN)}</p>
       )}
     </div>
   );
