@@ -51,8 +51,8 @@ SANITIZED = LD_PRELOAD="$(foreach each,asan ubsan,$(shell $(CXX) -print-file-nam
 	PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	.venv-sanitize/bin/pytest -n 2 -q --timeout 1800
 sanitize: .venv-sanitize/ready ## run the kernels' tests with AddressSanitizer and UndefinedBehaviorSanitizer
-	$(SANITIZED) tests/native
-	$(SANITIZED) tests/ops -k "Pool or Conv or Dilation"
+	$(SANITIZED) tests/native tests/ops/test_laws.py tests/ops/test_odd_values.py
+	$(SANITIZED) tests/ops --native-ops
 
 # -s: a report ends the process, with what pytest has captured. It must be loaded before Python, and go on in children that were forked. Nothing has to be suppressed.
 THREADS_SANITIZED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libtsan.so)" \

@@ -1,301 +1,116 @@
-// The Python module backblocks._native: kernels, memory and threads for Python. It checks what would be
-// unsafe in a kernel when the kernel is prepared.
+// The Python module backblocks._native: kernels, memory and threads for Python.
 #define BACKBLOCKS_IMPORTS_NUMPY
 #include "python.hpp"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <limits>
-#include <memory>
-#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "cache.hpp"
 #include "call_cache.hpp"
-#include "conv.hpp"
 #include "executable.hpp"
 #include "executor.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
-#include "pool.hpp"
 #include "prepared.hpp"
-#include "product.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
+// Element types are names in Python.
+template <>
+struct nb::detail::type_caster<backblocks::Type> {
+    NB_TYPE_CASTER(backblocks::Type, const_name("str"))
+
+    bool from_python(handle src, std::uint8_t, cleanup_list*) noexcept {
+        Py_ssize_t length = 0;
+        const char* const name = PyUnicode_Check(src.ptr()) ? PyUnicode_AsUTF8AndSize(src.ptr(), &length) : nullptr;
+        if (!name) return PyErr_Clear(), false;
+        return backblocks::type_named({name, static_cast<std::size_t>(length)}, value);
+    }
+};
+
 namespace {
 
-using Triple = std::array<std::int64_t, 3>;
-using Shape = std::array<std::int64_t, 5>;  // (images, depth, height, width, channels)
-using backblocks::Operand, backblocks::Prepared, backblocks::require, backblocks::Stop, backblocks::Stopped;
-using backblocks::Type, backblocks::Unlocked;
+using backblocks::Choice, backblocks::Isa, backblocks::Kernel, backblocks::Prepared, backblocks::Stop, backblocks::Stopped;
+using backblocks::Unlocked;
 
-// -- arrays of a kernel ---------------------------------------------------------------------------
-
-int number_of(Type type) {
-    switch (type) {
-        case Type::float16: return NPY_HALF;
-        case Type::bfloat16: {  // another package adds it to NumPy
-            static const int number = nb::cast<int>(
-                nb::module_::import_("numpy")
-                    .attr("dtype")(nb::module_::import_("ml_dtypes").attr("bfloat16"))
-                    .attr("num"));
-            return number;
-        }
-        case Type::float32: return NPY_FLOAT;
-        case Type::float64: return NPY_DOUBLE;
-    }
-    throw nb::type_error("there is no such type");
-}
-
-Type type_named(std::string_view name) {
-    if (name == "float16") return Type::float16;
-    if (name == "bfloat16") return Type::bfloat16;
-    if (name == "float32") return Type::float32;
-    if (name == "float64") return Type::float64;
-    throw nb::type_error("must be float16, bfloat16, float32 or float64");
-}
-
-Operand operand(const char* op, Type type, const Shape& shape) {
-    std::int64_t size = 1, left = std::numeric_limits<std::int64_t>::max() / 16;
-    for (const std::int64_t n : shape) {
-        require(n >= 0, op, "sizes must not be negative");
-        require(n <= left, op, "an array is too large");
-        left /= std::max<std::int64_t>(n, 1);
-        size *= n;
-    }
-    return {number_of(type), size};
-}
+// -- kernels --------------------------------------------------------------------------------------
 
 PyType_Slot prepared_slots[] = {{Py_tp_call, reinterpret_cast<void*>(Prepared::call)}, {0, nullptr}};
 
-// -- pooling --------------------------------------------------------------------------------------
-
-// The geometry of pooling `cells` to `windows`, all of whose positions are safe to compute.
-backblocks::Pool checked_pool(const char* op, const Shape& cells, const Shape& windows,
-                              const Triple& window, const Triple& strides, const Triple& pads) {
-    require(cells[0] == windows[0], op, "input and output must have as many images");
-    require(cells[4] == windows[4], op, "input and output must have as many channels");
-    backblocks::Pool pool{cells[0], {}, cells[4]};
-    for (std::size_t i = 0; i < 3; ++i) {
-        require(window[i] >= 1, op, "window must be at least 1 on every axis");
-        require(strides[i] >= 1, op, "strides must be at least 1 on every axis");
-        require(pads[i] >= 0, op, "pads must not be negative");
-        auto& axis = pool.axes[i] = {cells[i + 1], window[i], strides[i], pads[i], windows[i + 1]};
-        require(axis.fits_int64(), op, "window, strides, pads or sizes are too large");
-        require(axis.all_real(), op, "every window must have a real cell");
+// The names in a list of parameters, "(Type dtype, const Shape& shape)": the last word of each.
+std::vector<std::string> names_in(std::string_view parameters) {
+    std::vector<std::string> names(1);
+    for (const char c : parameters) {
+        if (c == ',') names.emplace_back();
+        else if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') names.back() += c;
+        else if (c != ')') names.back().clear();
     }
-    require(pool.trimmed().supported(), op, "the window or its padding is too large");
-    return pool.trimmed();
+    return names;
 }
 
-using Kernels = backblocks::PoolKernels;
-
-// The function of Python that prepares a kernel. `inputs` and the result are 'c', one number for
-// each cell, or 'w', one for each window.
-template <auto kernel>
-void define_pool(nb::module_& m, const char* name, std::string inputs, char result) {
-    m.def(
-        name,
-        [name, inputs, result](std::string_view dtype, const Shape& cells, const Shape& windows,
-                               const Triple& window, const Triple& strides, const Triple& pads) {
-            const Type type = type_named(dtype);
-            const auto of = [&](char what) {
-                return operand(name, type, what == 'c' ? cells : windows);
-            };
-            std::vector<Operand> operands;
-            for (const char each : inputs) operands.push_back(of(each));
-            const auto pool = checked_pool(name, cells, windows, window, strides, pads);
-            const auto run = backblocks::chosen_isa().pool.*kernel;
-            return Prepared(name, operands, {of(result)}, [=](void* const* a) {
-                if constexpr (std::is_invocable_v<decltype(run), Type, void*, void*, decltype(pool)>)
-                    run(type, a[0], a[1], pool);
-                else
-                    run(type, a[0], a[1], a[2], pool);
-            });
-        },
-        "dtype"_a, "cells"_a, "windows"_a, "window"_a, "strides"_a, "pads"_a);
+// Defines a function of Python's that prepares a kernel, with the parameters of `signature`.
+template <class Prepare, class Result, class... Parameters>
+void define(nb::module_& m, const char* name, std::string_view parameters, const Prepare& prepare,
+            Result (* /*signature*/)(Parameters...)) {
+    const auto prepared = [name, prepare](Parameters... given) {
+        try {
+            return Prepared(name, prepare(given...));
+        } catch (const backblocks::WrongType& error) {
+            throw nb::type_error((std::string(name) + ": " + error.what()).c_str());
+        } catch (const std::invalid_argument& error) {
+            throw std::invalid_argument(std::string(name) + ": " + error.what());
+        }
+    };
+    const std::vector<std::string> names = names_in(parameters);
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+        m.def(name, prepared, nb::arg(names.at(i).c_str())...);
+    }(std::index_sequence_for<Parameters...>{});
 }
 
-// -- convolution ----------------------------------------------------------------------------------
-
-// The geometry of convolving `cells` to `outputs`, all of whose positions are safe to compute.
-backblocks::Conv checked_conv(const char* op, const Shape& cells, const Shape& outputs,
-                              const Triple& taps, const Triple& strides, const Triple& dilations,
-                              const Triple& pads, std::int64_t groups, bool channels_first) {
-    require(cells[0] == outputs[0], op, "input and output must have as many images");
-    require(groups >= 1 && cells[4] % groups == 0 && outputs[4] % groups == 0, op,
-            "groups must divide the channels of input and output");
-    backblocks::Conv conv{cells[0], {}, groups, cells[4] / groups, outputs[4] / groups,
-                          channels_first};
-    for (std::size_t i = 0; i < 3; ++i) {
-        require(taps[i] >= 1, op, "there must be a tap on every axis");
-        require(strides[i] >= 1, op, "strides must be at least 1 on every axis");
-        require(dilations[i] >= 1, op, "dilations must be at least 1 on every axis");
-        require(pads[i] >= 0, op, "pads must not be negative");
-        // A single output has no next one, however far away that would be.
-        const std::int64_t stride = outputs[i + 1] > 1 ? strides[i] : 1;
-        const std::int64_t dilation = taps[i] > 1 ? dilations[i] : 1;
-        auto& axis = conv.axes[i] = {cells[i + 1], taps[i], stride, dilation, pads[i],
-                                     outputs[i + 1]};
-        require(axis.fits_int64(), op, "filter, strides, dilations, pads or sizes are too large");
-    }
-    return conv;
+template <class... Parameters>
+void define_kernel(nb::module_& m, const char* name, std::string_view parameters,
+                   Kernel (*prepare)(Parameters...)) {
+    define(m, name, parameters, prepare, prepare);
 }
 
-// Depthwise kernels take one input channel in a group, and keep what lies between their taps. So does
-// dilation, of images.
-void require_for(const char*, const backblocks::ConvKernels&, const backblocks::Conv&) {}
-void require_for(const char* op, const backblocks::DepthwiseKernels&, const backblocks::Conv& conv) {
-    require(conv.in == 1, op, "each input channel must be a group");
-    require(within_reach(conv), op, "taps are too far apart");
+// Parameters that kernels share are a struct in C++.
+template <class Call>
+    requires requires { Call::kParameters; }
+void define_kernel(nb::module_& m, const char* name, std::string_view, Kernel (*prepare)(const Call&)) {
+    const auto prepare_checked = [prepare](const auto&... given) { return prepare(Call::checked(given...)); };
+    define(m, name, Call::kParameters, prepare_checked, Call::checked);
 }
 
-void require_for(const char* op, const backblocks::DilationKernels&, const backblocks::Conv& conv) {
-    require_for(op, backblocks::DepthwiseKernels{}, conv);
-    const auto& depth = conv.axes[0];
-    require(depth.n == 1 && depth.k == 1 && depth.out == 1 && depth.pads == 0, op,
-            "must be of images, which have no depth");
-    require(conv.out == 1, op, "each channel must have one output");
-    require(!conv.channels_first, op, "channels must be the last axis");
-}
+#define TEXT_OF(...) #__VA_ARGS__
+#define TEXT(...) TEXT_OF(__VA_ARGS__)
 
-using Run = Prepared::Run;
-using backblocks::Conv;
-
-// Kernels that plan, and those that have nothing to plan.
-Run ready(backblocks::ConvKernels::Ready (*plan)(Type, const Conv&), Type type, const Conv& conv) {
-    return [run = plan(type, conv)](void* const* a) { run(a[0], a[1], a[2]); };
-}
-Run ready(void (*run)(Type, const void*, const void*, void*, const Conv&), Type type,
-          const Conv& conv) {
-    return [=](void* const* a) { run(type, a[0], a[1], a[2], conv); };
-}
-Run ready(void (*run)(Type, const void*, const void*, const void*, void*, const Conv&), Type type,
-          const Conv& conv) {
-    return [=](void* const* a) { run(type, a[0], a[1], a[2], a[3], conv); };
-}
-
-// The function of Python that prepares a kernel. `inputs` and the result are 'c', one number for
-// each cell, 'f', the filters, or 'o', one number for each output.
-template <auto kernels, auto kernel>
-void define_conv(nb::module_& m, const char* name, std::string inputs, char result) {
-    m.def(
-        name,
-        [name, inputs, result](std::string_view dtype, const Shape& cells, const Shape& outputs,
-                               const Triple& taps, const Triple& strides, const Triple& dilations,
-                               const Triple& pads, std::int64_t groups, bool channels_first) {
-            const Type type = type_named(dtype);
-            const auto conv = checked_conv(name, cells, outputs, taps, strides, dilations, pads,
-                                           groups, channels_first);
-            const auto of = [&](char what) {
-                return what == 'c'   ? operand(name, type, cells)
-                       : what == 'o' ? operand(name, type, outputs)
-                                     : operand(name, type, {taps[0], taps[1], taps[2], conv.in,
-                                                            outputs[4]});
-            };
-            const auto& family = kernels(backblocks::chosen_isa());
-            require_for(name, family, conv);
-            const auto function = family.*kernel;
-            // Not before the first call: then there are arrays of this size, and planning ends.
-            struct Planned {
-                std::once_flag once;
-                Run run;
-            };
-            std::vector<Operand> operands;
-            for (const char each : inputs) operands.push_back(of(each));
-            return Prepared(name, operands, {of(result)},
-                            [=, planned = std::make_shared<Planned>()](void* const* a) {
-                                std::call_once(planned->once,
-                                               [&] { planned->run = ready(function, type, conv); });
-                                planned->run(a);
-                            });
-        },
-        "dtype"_a, "cells"_a, "outputs"_a, "taps"_a, "strides"_a, "dilations"_a, "pads"_a,
-        "groups"_a, "channels_first"_a);
-}
-
-// The same for pooling with argmax. 'i' is an index for each window.
-template <auto kernel>
-void define_argmax(nb::module_& m, const char* name, std::string inputs, std::string results) {
-    m.def(
-        name,
-        [name, inputs, results](std::string_view dtype, std::string_view index, const Shape& cells,
-                                const Shape& windows, const Triple& window, const Triple& strides,
-                                const Triple& pads, bool of_batch) {
-            const Type type = type_named(dtype);
-            const bool wide = index == "int64";
-            if (!wide && index != "int32") throw nb::type_error("an index must be int32 or int64");
-            const auto of = [&](const std::string& all) {
-                std::vector<Operand> operands;
-                for (const char each : all) {
-                    operands.push_back(operand(name, type, each == 'c' ? cells : windows));
-                    if (each == 'i') operands.back().type = wide ? NPY_INT64 : NPY_INT32;
-                }
-                return operands;
-            };
-            const auto pool = checked_pool(name, cells, windows, window, strides, pads);
-            require(pool.indexable(), name, "an image has too many cells");
-            const auto run = backblocks::chosen_isa().pool.*kernel;
-            return Prepared(name, of(inputs), of(results), [=](void* const* a) {
-                run(type, a[0], a[1], a[2], pool, {of_batch, wide});
-            });
-        },
-        "dtype"_a, "index"_a, "cells"_a, "windows"_a, "window"_a, "strides"_a, "pads"_a,
-        "of_batch"_a);
-}
-
-// -- products of matrices -------------------------------------------------------------------------
-
-// Prepares the product of matrices. `front` has, for each axis in front of them, its size and whether a
-// and b have it: one that has not is taken again and again.
-Prepared product(std::string_view dtype, std::int64_t rows, std::int64_t inner, std::int64_t columns,
-                 bool a_transposed, bool b_transposed,
-                 const std::vector<std::tuple<std::int64_t, bool, bool>>& front) {
-    constexpr const char* op = "product";
-    const Type type = type_named(dtype);
-    require(type == Type::float32 || type == Type::float64, op, "must be float32 or float64");
-    Shape a{1, 1, 1, rows, inner}, b{1, 1, 1, inner, columns}, c{1, 1, 1, rows, columns};
-    backblocks::Product product{rows, inner, columns, a_transposed, b_transposed, {}};
-    std::int64_t of_a = operand(op, type, a).size, of_b = operand(op, type, b).size;
-    for (auto axis = front.rbegin(); axis != front.rend(); ++axis) {
-        const auto [n, in_a, in_b] = *axis;
-        require(n >= 0, op, "sizes must not be negative");
-        product.front.insert(product.front.begin(), {n, in_a ? of_a : 0, in_b ? of_b : 0});
-        const auto times = [&](Shape& shape) {
-            shape[2] = n;
-            shape[0] = operand(op, type, shape).size > 0 ? shape[0] * n : 0;
-            shape[2] = 1;
-        };
-        times(c);
-        if (in_a) times(a);
-        if (in_b) times(b);
-        of_a *= in_a ? n : 1;
-        of_b *= in_b ? n : 1;
-    }
-    const auto run = backblocks::chosen_isa().product.multiply;
-    return Prepared(op, {operand(op, type, a), operand(op, type, b)}, {operand(op, type, c)},
-                    [=](void* const* arrays) {
-                        run(type, arrays[0], arrays[1], arrays[2], product);
-                    });
+// Defines all kernels of the table, and `kernels`, which has the tensors of each by its name.
+void define_kernels(nb::module_& m, const Isa& isa) {
+    nb::dict tensors_of;
+#define SOURCE(file, widest, contraction, ...) __VA_ARGS__
+#define KERNEL(name, parameters, tensors)                   \
+    define_kernel(m, #name, TEXT(parameters), isa.name);    \
+    tensors_of[#name] = tensors;
+#include "kernels.def"
+    m.attr("KERNELS") = tensors_of;
 }
 
 // -- memory ---------------------------------------------------------------------------------------
@@ -313,7 +128,7 @@ using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::c
 using ReadOnlyBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // The yardsticks are those of the machine, whatever instruction set was asked for.
-backblocks::LimitKernels limits() { return backblocks::isas().back().limits; }
+backblocks::LimitKernels limits() { return backblocks::isas().back()->limits; }
 
 void stream(const std::vector<ReadOnlyBytes>& inputs, const Bytes& output, bool around_cache) {
     std::vector<std::span<const std::byte>> spans;
@@ -349,7 +164,7 @@ nb::ndarray<nb::numpy, const std::uint16_t> bfloat16_bits(
 }  // namespace
 
 NB_MODULE(_native, m) {
-    backblocks::chosen_isa();  // a wrong BACKBLOCKS_ISA fails the import, and not a later call
+    const Isa& isa = backblocks::chosen_isa();
     nb::set_leak_warnings(false);  // plans, and the kernels in them, live as long as the interpreter
     if (_import_array() < 0) throw nb::python_error();
     backblocks::stopped_type = nb::exception<Stopped>(m, "Stopped").ptr();
@@ -361,32 +176,16 @@ NB_MODULE(_native, m) {
         .def("is_set", &Stop::is_set)
         .def("during", &Stop::during);
     nb::class_<Prepared>(m, "Prepared", nb::type_slots(prepared_slots))
-        .def("taking", &Prepared::taking);
-    define_pool<&Kernels::max_pool>(m, "max_pool", "c", 'w');
-    define_pool<&Kernels::max_pool_grad>(m, "max_pool_grad", "cw", 'c');
-    define_pool<&Kernels::max_pool_grad_grad>(m, "max_pool_grad_grad", "cc", 'w');
-    define_pool<&Kernels::avg_pool>(m, "avg_pool", "c", 'w');
-    define_pool<&Kernels::avg_pool_grad>(m, "avg_pool_grad", "w", 'c');
-    define_argmax<&Kernels::max_pool_with_argmax>(m, "max_pool_with_argmax", "c", "wi");
-    define_argmax<&Kernels::max_pool_grad_with_argmax>(m, "max_pool_grad_with_argmax", "wi", "c");
-    define_argmax<&Kernels::max_pool_grad_grad_with_argmax>(m, "max_pool_grad_grad_with_argmax",
-                                                            "ci", "w");
-    constexpr auto conv = [](const backblocks::Isa& isa) -> auto& { return isa.conv; };
-    using backblocks::ConvKernels, backblocks::DepthwiseKernels;
-    define_conv<conv, &ConvKernels::forward>(m, "conv", "cf", 'o');
-    define_conv<conv, &ConvKernels::input_grad>(m, "conv_input_grad", "fo", 'c');
-    define_conv<conv, &ConvKernels::filter_grad>(m, "conv_filter_grad", "co", 'f');
-    constexpr auto depthwise = [](const backblocks::Isa& isa) -> auto& { return isa.depthwise; };
-    define_conv<depthwise, &DepthwiseKernels::forward>(m, "depthwise_conv", "cf", 'o');
-    define_conv<depthwise, &DepthwiseKernels::input_grad>(m, "depthwise_conv_input_grad", "fo", 'c');
-    define_conv<depthwise, &DepthwiseKernels::filter_grad>(m, "depthwise_conv_filter_grad", "co", 'f');
-    constexpr auto dilation = [](const backblocks::Isa& isa) -> auto& { return isa.dilation; };
-    using backblocks::DilationKernels;
-    define_conv<dilation, &DilationKernels::forward>(m, "dilation", "cf", 'o');
-    define_conv<dilation, &DilationKernels::input_grad>(m, "dilation_input_grad", "cfo", 'c');
-    define_conv<dilation, &DilationKernels::filter_grad>(m, "dilation_filter_grad", "cfo", 'f');
-    m.def("product", &product, "dtype"_a, "rows"_a, "inner"_a, "columns"_a, "a_transposed"_a,
-          "b_transposed"_a, "front"_a);
+        .def("taking", &Prepared::taking)
+        .def("explain", &Prepared::explain);
+    nb::class_<Choice>(m, "Choice")
+        .def_ro("isa", &Choice::isa)
+        .def_ro("algorithm", &Choice::algorithm)
+        .def_ro("reason", &Choice::reason)
+        .def_ro("details", &Choice::details)
+        .def_prop_ro("chunks", [](const Choice& choice) { return choice.split.chunks; })
+        .def_prop_ro("threads", [](const Choice& choice) { return choice.split.threads; });
+    define_kernels(m, isa);
     backblocks::define_executable(m);
     backblocks::define_call_cache(m);
     backblocks::define_executor(m);
@@ -401,10 +200,10 @@ NB_MODULE(_native, m) {
     m.def("bfloat16_bits", &bfloat16_bits, "array"_a.noconvert());
     m.def("stream", &stream, "inputs"_a, "output"_a.noconvert(), "around_cache"_a);
     m.def("multiply_add", &multiply_add, "doubles"_a, "steps"_a);
-    m.def("isa", [] { return backblocks::chosen_isa().name; });
+    m.def("isa", [&isa] { return isa.name; });
     m.def("isas", [] {
         std::vector<std::string> names;
-        for (const auto& isa : backblocks::isas()) names.push_back(isa.name);
+        for (const Isa* each : backblocks::isas()) names.push_back(each->name);
         return names;
     });
     m.def("num_threads", &backblocks::num_threads);

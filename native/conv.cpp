@@ -21,6 +21,7 @@
 #include "conv_plan.hpp"
 #include "depthwise.hpp"
 #include "half.hpp"
+#include "isa.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
@@ -449,16 +450,10 @@ void explain_direct(const ConvPlan& plan, Choice& choice) {
 
 // -- kernels --------------------------------------------------------------------------------------
 
-ConvKernels::Ready depthwise(Type type, const Conv& conv, ConvPass pass) {
-    return pass == ConvPass::forward      ? depthwise_kernels.forward(type, conv)
-           : pass == ConvPass::input_grad ? depthwise_kernels.input_grad(type, conv)
-                                          : depthwise_kernels.filter_grad(type, conv);
-}
-
 template <ConvPass pass>
-ConvKernels::Ready prepare(Type type, const Conv& conv) {
+ConvKernels::Ready plan(Type type, const Conv& conv) {
     const ConvChoice choice = choose_conv(type, conv, pass);
-    if (choice.algorithm == ConvAlgorithm::depthwise) return depthwise(type, conv, pass);
+    if (choice.algorithm == ConvAlgorithm::depthwise) return plan_depthwise(type, conv, pass);
     if constexpr (pass == ConvPass::filter_grad) {
         ConvKernels::Ready direct = direct_filter_grad(type, conv);
         if (choice.algorithm == ConvAlgorithm::direct) return direct;
@@ -472,6 +467,20 @@ ConvKernels::Ready prepare(Type type, const Conv& conv) {
         if (choice.algorithm == ConvAlgorithm::direct) return direct;
         return winograd_conv(type, choice, forward, std::move(direct));
     }
+}
+
+// Whether so many channels would leave half of the last vector of v4 empty, whose vectors are twice as long as
+// those of v3: then v3 is faster.
+bool half_a_vector_left(Type type, std::int64_t channels) {
+    const std::int64_t half = type == Type::float64 ? 4 : 8, halves = (channels + half - 1) / half;
+    return halves % 2 == 1 && halves < 6;
+}
+
+template <ConvPass pass>
+Kernel prepared(const ConvCall& call, const Operand& a, const Operand& b, const Operand& result) {
+    return call.planned(a, b, result, plan<pass>, [](Type type, const Conv& conv) {
+        return explain_conv(type, conv, pass);
+    });
 }
 
 const char* name_of(ConvAlgorithm algorithm) {
@@ -509,10 +518,22 @@ Choice ISA::explain_conv(Type type, const Conv& conv, ConvPass pass) {
     return choice;
 }
 
-const ConvKernels ISA::conv_kernels{
-    prepare<ConvPass::forward>,
-    prepare<ConvPass::input_grad>,
-    prepare<ConvPass::filter_grad>,
-};
+Kernel ISA::conv(const ConvCall& call) {
+    if constexpr (kVectorBytes == 64)
+        if (half_a_vector_left(call.dtype, call.conv.out)) return v3::conv(call);
+    return prepared<ConvPass::forward>(call, call.input, call.filters, call.output);
+}
+
+Kernel ISA::conv_input_grad(const ConvCall& call) {
+    if constexpr (kVectorBytes == 64)
+        if (half_a_vector_left(call.dtype, call.conv.in)) return v3::conv_input_grad(call);
+    return prepared<ConvPass::input_grad>(call, call.filters, call.output, call.input);
+}
+
+Kernel ISA::conv_filter_grad(const ConvCall& call) {
+    if constexpr (kVectorBytes == 64)
+        if (half_a_vector_left(call.dtype, call.conv.out)) return v3::conv_filter_grad(call);
+    return prepared<ConvPass::filter_grad>(call, call.input, call.output, call.filters);
+}
 
 }  // namespace backblocks

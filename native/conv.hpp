@@ -27,23 +27,6 @@ struct Conv {
 // Each works out once what depends on the geometry alone, and gives a function of the arrays.
 struct ConvKernels {
     using Ready = std::function<void(const void* a, const void* b, void* result)>;
-    Ready (*forward)(Type, const Conv&);      // of x, w and y
-    Ready (*input_grad)(Type, const Conv&);   // of w, dy and dx
-    Ready (*filter_grad)(Type, const Conv&);  // of x, dy and dw
 };
-
-// The same kernels, built for each instruction set.
-namespace baseline {
-extern const ConvKernels conv_kernels;
-}
-namespace v2 {
-extern const ConvKernels conv_kernels;
-}
-namespace v3 {
-extern const ConvKernels conv_kernels;
-}
-namespace v4 {
-extern const ConvKernels conv_kernels;
-}
 
 }  // namespace backblocks

@@ -28,6 +28,10 @@ struct ConvChoice : Chosen<ConvAlgorithm> {
 // Which algorithm runs a pass of a convolution.
 ConvChoice choose_conv(Type, const Conv&, ConvPass);
 
+// Plans a depthwise pass: groups of one input channel, whose outputs are its multiplier. Padding takes no part,
+// not even 0 times infinity.
+ConvKernels::Ready plan_depthwise(Type, const Conv&, ConvPass);
+
 // What the kernels do for a convolution, or a depthwise one.
 Choice explain_conv(Type, const Conv&, ConvPass);
 Choice explain_depthwise(Type, const Conv&, ConvPass);

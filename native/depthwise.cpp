@@ -21,6 +21,7 @@
 #include "depthwise_direct.hpp"
 #include "depthwise_pack.hpp"
 #include "half.hpp"
+#include "isa.hpp"
 #include "parallel.hpp"
 #include "stream.hpp"
 #include "tile.hpp"
@@ -318,22 +319,52 @@ ConvKernels::Ready filter_grad(const Conv& conv) {
     };
 }
 
+// Whether v3 is faster than v4, whose vectors are twice as long. Packed, a depthwise convolution loads a vector
+// for each product; unless it has to be widened, a longer one takes as much longer. In place it loads fewer.
+bool v3_is_faster(Type type, const Conv& conv, bool of_filter) {
+    const bool half = type == Type::float16 || type == Type::bfloat16;
+    const bool large = conv.groups >= 512;  // elements are read in longer stretches
+    const bool in_place = type == Type::float32 && !conv.channels_first && conv.out == 1;
+    return !((half || of_filter || large || in_place) && conv.groups * conv.out >= 16);
+}
+
+template <ConvPass pass>
+Kernel prepared(const ConvCall& call, const Operand& a, const Operand& b, const Operand& result) {
+    require_depthwise(call);
+    return call.planned(
+        a, b, result, [](Type type, const Conv& conv) { return plan_depthwise(type, conv, pass); },
+        [](Type type, const Conv& conv) { return explain_depthwise(type, conv, pass); });
+}
+
 }  // namespace
+
+ConvKernels::Ready ISA::plan_depthwise(Type type, const Conv& conv, ConvPass pass) {
+    return with_type(type, [&]<class T>(T) {
+        return pass == ConvPass::filter_grad ? filter_grad<T>(conv)
+                                             : convolve<T>(conv, pass == ConvPass::input_grad);
+    });
+}
 
 Choice ISA::explain_depthwise(Type type, const Conv& conv, ConvPass pass) {
     return with_type(type, [&]<class T>(T) { return explain<T>(conv, pass); });
 }
 
-const DepthwiseKernels ISA::depthwise_kernels{{
-    [](Type type, const Conv& conv) {
-        return with_type(type, [&]<class T>(T) { return convolve<T>(conv, false); });
-    },
-    [](Type type, const Conv& conv) {
-        return with_type(type, [&]<class T>(T) { return convolve<T>(conv, true); });
-    },
-    [](Type type, const Conv& conv) {
-        return with_type(type, [&]<class T>(T) { return filter_grad<T>(conv); });
-    },
-}};
+Kernel ISA::depthwise_conv(const ConvCall& call) {
+    if constexpr (kVectorBytes == 64)
+        if (v3_is_faster(call.dtype, call.conv, false)) return v3::depthwise_conv(call);
+    return prepared<ConvPass::forward>(call, call.input, call.filters, call.output);
+}
+
+Kernel ISA::depthwise_conv_input_grad(const ConvCall& call) {
+    if constexpr (kVectorBytes == 64)
+        if (v3_is_faster(call.dtype, call.conv, false)) return v3::depthwise_conv_input_grad(call);
+    return prepared<ConvPass::input_grad>(call, call.filters, call.output, call.input);
+}
+
+Kernel ISA::depthwise_conv_filter_grad(const ConvCall& call) {
+    if constexpr (kVectorBytes == 64)
+        if (v3_is_faster(call.dtype, call.conv, true)) return v3::depthwise_conv_filter_grad(call);
+    return prepared<ConvPass::filter_grad>(call, call.input, call.output, call.filters);
+}
 
 }  // namespace backblocks

@@ -5,10 +5,6 @@
 
 namespace backblocks {
 
-// As ConvKernels, for groups of one input channel; those of the output are its multiplier.
-// Padding takes no part: not even 0 times infinity.
-struct DepthwiseKernels : ConvKernels {};
-
 // Taps further apart than this, in all elements from the first to the last, are not for the kernels:
 // they keep what lies between.
 constexpr std::int64_t kMostReach = std::int64_t{1} << 16;
@@ -21,20 +17,6 @@ inline bool within_reach(const Conv& conv) {
         left /= (axis.k - 1) * axis.d + 1;
     }
     return true;
-}
-
-// The same kernels, built for each instruction set.
-namespace baseline {
-extern const DepthwiseKernels depthwise_kernels;
-}
-namespace v2 {
-extern const DepthwiseKernels depthwise_kernels;
-}
-namespace v3 {
-extern const DepthwiseKernels depthwise_kernels;
-}
-namespace v4 {
-extern const DepthwiseKernels depthwise_kernels;
 }
 
 }  // namespace backblocks

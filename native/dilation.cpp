@@ -1,8 +1,6 @@
 // Grey-scale dilation and its gradients. Windows are reduced in blocks, whose best sums stay in the L1 cache
 // for one tap after the other, in the order in which equal ones win: a tap adds one number for each channel to
 // a row of elements, and vectors run along the row.
-#include "dilation.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "choice.hpp"
+#include "geometry.hpp"
 #include "half.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
@@ -453,34 +452,44 @@ Choice explain_filter_grad(const Conv& conv) {
         .with_loop(parts, 2 * images.bytes<T>());
 }
 
+// A kernel of images with channels last, each channel by itself.
+template <class Run, class Explain>
+Kernel prepared(const ConvCall& call, std::vector<Operand> inputs, const Operand& output, Run run,
+                Explain explain) {
+    require_dilation(call);
+    return with_type(call.dtype, [&]<class T>(T) {
+        return summing({inputs, {output}, [run, conv = call.conv](void* const* t) { run(T{}, t, conv); },
+                        [explain, conv = call.conv] { return explain(T{}, conv); }});
+    });
+}
+
 }  // namespace
 
-Choice explain_dilation(Type type, const Conv& conv) {
-    return with_type(type, [&]<class T>(T) { return explain_forward<T>(conv); });
+Kernel dilation(const ConvCall& call) {
+    return prepared(
+        call, {call.input, call.filters}, call.output,
+        []<class T>(T, void* const* t, const Conv& conv) {
+            dilate(in<T>(t[0]), in<T>(t[1]), out<T>(t[2]), conv);
+        },
+        []<class T>(T, const Conv& conv) { return explain_forward<T>(conv); });
 }
 
-Choice explain_dilation_input_grad(Type type, const Conv& conv) {
-    return with_type(type, [&]<class T>(T) { return explain_input_grad<T>(conv); });
+Kernel dilation_input_grad(const ConvCall& call) {
+    return prepared(
+        call, {call.input, call.filters, call.output}, call.input,
+        []<class T>(T, void* const* t, const Conv& conv) {
+            input_grad(in<T>(t[0]), in<T>(t[1]), in<T>(t[2]), out<T>(t[3]), conv);
+        },
+        []<class T>(T, const Conv& conv) { return explain_input_grad<T>(conv); });
 }
 
-Choice explain_dilation_filter_grad(Type type, const Conv& conv) {
-    return with_type(type, [&]<class T>(T) { return explain_filter_grad<T>(conv); });
+Kernel dilation_filter_grad(const ConvCall& call) {
+    return prepared(
+        call, {call.input, call.filters, call.output}, call.filters,
+        []<class T>(T, void* const* t, const Conv& conv) {
+            filter_grad(in<T>(t[0]), in<T>(t[1]), in<T>(t[2]), out<T>(t[3]), conv);
+        },
+        []<class T>(T, const Conv& conv) { return explain_filter_grad<T>(conv); });
 }
-
-const DilationKernels dilation_kernels{
-    [](Type type, const void* x, const void* f, void* y, const Conv& conv) {
-        with_type(type, [&]<class T>(T) { dilate(in<T>(x), in<T>(f), out<T>(y), conv); });
-    },
-    [](Type type, const void* x, const void* f, const void* dy, void* dx, const Conv& conv) {
-        with_type(type, [&]<class T>(T) {
-            input_grad(in<T>(x), in<T>(f), in<T>(dy), out<T>(dx), conv);
-        });
-    },
-    [](Type type, const void* x, const void* f, const void* dy, void* df, const Conv& conv) {
-        with_type(type, [&]<class T>(T) {
-            filter_grad(in<T>(x), in<T>(f), in<T>(dy), out<T>(df), conv);
-        });
-    },
-};
 
 }  // namespace backblocks::ISA

@@ -77,7 +77,7 @@ Executable::Executable(nb::object kernel, const nb::tuple& allocators, bool dire
       direct_(direct && !kernel_.is_none()) {
     for (const nb::handle each : allocators)
         allocators_.push_back({nb::borrow(each), instance_of<OutputAllocator>(each)});
-    require(kernel_.is_none() || !allocators_.empty(), "Executable", "a kernel must have an output");
+    require(kernel_.is_none() || !allocators_.empty(), "Executable: a kernel must have an output");
 }
 
 nb::object Executable::allocate() const {
@@ -100,8 +100,8 @@ nb::object Executable::execute(Inputs inputs, nb::handle outputs) const {
         arrays = listed;
     }
     if (prepared_ && inputs.size() + arrays.size() == prepared_->arrays()) {
-        std::array<PyObject*, Prepared::kMost> all;
-        std::ranges::copy(arrays, std::ranges::copy(inputs, all.begin()).out);
+        ShortArray<PyObject*> all(prepared_->arrays());
+        std::ranges::copy(arrays, std::ranges::copy(inputs, all.data()).out);
         if (prepared_->run(all.data())) return results;
     }
     // A native kernel says here what is wrong with its arrays.

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <type_traits>
 
 namespace backblocks {
@@ -16,18 +18,37 @@ struct BFloat16 {
     std::uint16_t bits;
 };
 
-enum class Type { float16, bfloat16, float32, float64 };
+// The element types of tensors.
+enum class Type {
+    boolean, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+    complex64, complex128,
+};
 
-// Calls f with a number of the type, and gives what f gives.
+constexpr std::size_t bytes_of(Type type) {
+    switch (type) {
+        case Type::boolean: case Type::int8: case Type::uint8: return 1;
+        case Type::int16: case Type::uint16: case Type::float16: case Type::bfloat16: return 2;
+        case Type::int32: case Type::uint32: case Type::float32: return 4;
+        case Type::complex128: return 16;
+        default: return 8;
+    }
+}
+
+// A kernel has no code for an element type; in Python a TypeError.
+struct WrongType : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
+// Calls f with a number of the floating-point type, and gives what f gives.
 template <class F>
 auto with_type(Type type, F f) {
     switch (type) {
         case Type::float16: return f(Float16{});
         case Type::bfloat16: return f(BFloat16{});
         case Type::float32: return f(float{});
-        case Type::float64: break;
+        case Type::float64: return f(double{});
+        default: throw WrongType("must be float16, bfloat16, float32 or float64");
     }
-    return f(double{});
 }
 
 template <class T>

@@ -15,18 +15,10 @@ struct LimitKernels {
     double (*multiply_add)(bool doubles, std::int64_t steps);
 };
 
-// The same kernels, built for each instruction set.
-namespace baseline {
+#ifdef ISA
+namespace ISA {
 extern const LimitKernels limit_kernels;
 }
-namespace v2 {
-extern const LimitKernels limit_kernels;
-}
-namespace v3 {
-extern const LimitKernels limit_kernels;
-}
-namespace v4 {
-extern const LimitKernels limit_kernels;
-}
+#endif
 
 }  // namespace backblocks

@@ -1,10 +1,8 @@
 // The pools themselves, and the second gradient of max pooling: window reductions, with one number for each window.
-#include "pool.hpp"
-
 #include <cstdint>
 
+#include "geometry.hpp"
 #include "pool_choice.hpp"
-#include "pool_grad.hpp"
 #include "reduce_columns.hpp"
 
 namespace backblocks::ISA {
@@ -64,37 +62,29 @@ void avg_pool(const T* x, T* y, const Pool& pool) {
 
 }  // namespace
 
-const PoolKernels pool_kernels{
-    [](Type type, const void* x, void* y, const Pool& pool) {
-        with_type(type, [&]<class T>(T) { max_pool(in<T>(x), out<T>(y), pool); });
-    },
-    max_pool_grad,
-    [](Type type, const void* x, const void* ddx, void* ddy, const Pool& pool) {
-        with_type(type, [&]<class T>(T) {
-            max_pool_grad_grad(in<T>(x), in<T>(ddx), out<T>(ddy), pool);
+Kernel max_pool(const PoolCall& call) {
+    return call.kernel(
+        {call.input}, {call.output},
+        []<class T>(T, void* const* t, const Pool& pool) { max_pool(in<T>(t[0]), out<T>(t[1]), pool); },
+        []<class T>(T, const Pool& pool) { return explain_reduction<Reduction::max, T>(pool); });
+}
+
+Kernel max_pool_grad_grad(const PoolCall& call) {
+    return call.kernel(
+        {call.input, call.input}, {call.output},
+        []<class T>(T, void* const* t, const Pool& pool) {
+            max_pool_grad_grad(in<T>(t[0]), in<T>(t[1]), out<T>(t[2]), pool);
+        },
+        []<class T>(T, const Pool& pool) {
+            return explain_reduction<Reduction::value_at_argmax, T>(pool);
         });
-    },
-    [](Type type, const void* x, void* y, const Pool& pool) {
-        with_type(type, [&]<class T>(T) { avg_pool(in<T>(x), out<T>(y), pool); });
-    },
-    avg_pool_grad,
-    max_pool_with_argmax,
-    max_pool_grad_with_argmax,
-    max_pool_grad_grad_with_argmax,
-};
-
-Choice explain_max_pool(Type type, const Pool& pool) {
-    return with_type(type, [&]<class T>(T) { return explain_reduction<Reduction::max, T>(pool); });
 }
 
-Choice explain_max_pool_grad_grad(Type type, const Pool& pool) {
-    return with_type(type, [&]<class T>(T) {
-        return explain_reduction<Reduction::value_at_argmax, T>(pool);
-    });
-}
-
-Choice explain_avg_pool(Type type, const Pool& pool) {
-    return with_type(type, [&]<class T>(T) { return explain_reduction<Reduction::sum, T>(pool); });
+Kernel avg_pool(const PoolCall& call) {
+    return call.kernel(
+        {call.input}, {call.output},
+        []<class T>(T, void* const* t, const Pool& pool) { avg_pool(in<T>(t[0]), out<T>(t[1]), pool); },
+        []<class T>(T, const Pool& pool) { return explain_reduction<Reduction::sum, T>(pool); });
 }
 
 }  // namespace backblocks::ISA

@@ -67,29 +67,5 @@ struct Index {
 // share no memory with inputs. Each sum runs in one order, whatever the number of threads: results
 // can be repeated bit for bit. The winner of a window is its first NaN or, without one, its first
 // maximum.
-struct PoolKernels {
-    void (*max_pool)(Type, const void* x, void* y, const Pool&);
-    void (*max_pool_grad)(Type, const void* x, const void* dy, void* dx, const Pool&);
-    void (*max_pool_grad_grad)(Type, const void* x, const void* ddx, void* ddy, const Pool&);
-    void (*avg_pool)(Type, const void* x, void* y, const Pool&);
-    void (*avg_pool_grad)(Type, const void* dy, void* dx, const Pool&);
-    // For images of less than 2^30 elements, padding included. Indices that are outside do no harm.
-    void (*max_pool_with_argmax)(Type, const void* x, void* y, void* argmax, const Pool&, Index);
-    void (*max_pool_grad_with_argmax)(Type, const void* dy, const void* argmax, void* dx,
-                                      const Pool&, Index);
-    void (*max_pool_grad_grad_with_argmax)(Type, const void* ddx, const void* argmax, void* ddy,
-                                           const Pool&, Index);
-};
-
-// The same kernels, built for each instruction set.
-namespace baseline {
-extern const PoolKernels pool_kernels;
-}
-namespace v2 {
-extern const PoolKernels pool_kernels;
-}
-namespace v3 {
-extern const PoolKernels pool_kernels;
-}
 
 }  // namespace backblocks

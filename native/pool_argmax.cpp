@@ -4,8 +4,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "geometry.hpp"
 #include "pool_choice.hpp"
-#include "pool_grad.hpp"
 #include "reduce.hpp"
 
 namespace backblocks::ISA {
@@ -119,51 +119,45 @@ void grad_grad_with_argmax(const T* ddx, const I* argmax, T* ddy, const Pool& po
 
 }  // namespace
 
-void max_pool_with_argmax(Type type, const void* x, void* y, void* argmax, const Pool& pool,
-                          Index index) {
-    with_type(type, [&]<class T>(T) {
-        with_index(index, [&]<class I>(I) {
-            pool_with_argmax(in<T>(x), out<T>(y), out<I>(argmax), pool, index.of_batch);
+Kernel max_pool_with_argmax(const ArgmaxCall& call) {
+    return call.kernel(
+        {call.input}, {call.output, call.argmax},
+        [index = call.index]<class T>(T, void* const* t, const Pool& pool) {
+            with_index(index, [&]<class I>(I) {
+                pool_with_argmax(in<T>(t[0]), out<T>(t[1]), out<I>(t[2]), pool, index.of_batch);
+            });
+        },
+        []<class T>(T, const Pool& pool) {
+            return explain_reduction<Reduction::max_with_argmax, T>(pool);
         });
-    });
 }
 
-void max_pool_grad_with_argmax(Type type, const void* dy, const void* argmax, void* dx,
-                               const Pool& pool, Index index) {
-    with_type(type, [&]<class T>(T) {
-        with_index(index, [&]<class I>(I) {
-            grad_with_argmax(in<T>(dy), in<I>(argmax), out<T>(dx), pool, index.of_batch);
+Kernel max_pool_grad_with_argmax(const ArgmaxCall& call) {
+    return call.kernel(
+        {call.output, call.argmax}, {call.input},
+        [index = call.index]<class T>(T, void* const* t, const Pool& pool) {
+            with_index(index, [&]<class I>(I) {
+                grad_with_argmax(in<T>(t[0]), in<I>(t[1]), out<T>(t[2]), pool, index.of_batch);
+            });
+        },
+        []<class T>(T, const Pool& pool) {
+            return Choice{kIsaName, "scatter", "the argmax says where each gradient goes"}.with_loop(
+                pool.images, bytes_of_scatter<T>(pool));
         });
-    });
 }
 
-void max_pool_grad_grad_with_argmax(Type type, const void* ddx, const void* argmax, void* ddy,
-                                    const Pool& pool, Index index) {
-    with_type(type, [&]<class T>(T) {
-        with_index(index, [&]<class I>(I) {
-            grad_grad_with_argmax(in<T>(ddx), in<I>(argmax), out<T>(ddy), pool, index.of_batch);
+Kernel max_pool_grad_grad_with_argmax(const ArgmaxCall& call) {
+    return call.kernel(
+        {call.input, call.argmax}, {call.output},
+        [index = call.index]<class T>(T, void* const* t, const Pool& pool) {
+            with_index(index, [&]<class I>(I) {
+                grad_grad_with_argmax(in<T>(t[0]), in<I>(t[1]), out<T>(t[2]), pool, index.of_batch);
+            });
+        },
+        []<class T>(T, const Pool& pool) {
+            return Choice{kIsaName, "gather", "the argmax says where each value is"}.with_loop(
+                pool.images * windows_size(pool), bytes_of_gather<T>(pool));
         });
-    });
-}
-
-Choice explain_max_pool_with_argmax(Type type, const Pool& pool) {
-    return with_type(type, [&]<class T>(T) {
-        return explain_reduction<Reduction::max_with_argmax, T>(pool);
-    });
-}
-
-Choice explain_max_pool_grad_with_argmax(Type type, const Pool& pool) {
-    return with_type(type, [&]<class T>(T) {
-        return Choice{kIsaName, "scatter", "the argmax says where each gradient goes"}.with_loop(
-            pool.images, bytes_of_scatter<T>(pool));
-    });
-}
-
-Choice explain_max_pool_grad_grad_with_argmax(Type type, const Pool& pool) {
-    return with_type(type, [&]<class T>(T) {
-        return Choice{kIsaName, "gather", "the argmax says where each value is"}.with_loop(
-            pool.images * windows_size(pool), bytes_of_gather<T>(pool));
-    });
 }
 
 }  // namespace backblocks::ISA

@@ -245,13 +245,4 @@ inline const char* name_of(PoolGradAlgorithm algorithm) {
 
 // -- what the kernels do for a pool -----------------------------------------------------------------
 
-Choice explain_max_pool(Type, const Pool&);
-Choice explain_max_pool_grad(Type, const Pool&);
-Choice explain_max_pool_grad_grad(Type, const Pool&);
-Choice explain_avg_pool(Type, const Pool&);
-Choice explain_avg_pool_grad(Type, const Pool&);
-Choice explain_max_pool_with_argmax(Type, const Pool&);
-Choice explain_max_pool_grad_with_argmax(Type, const Pool&);
-Choice explain_max_pool_grad_grad_with_argmax(Type, const Pool&);
-
 }  // namespace backblocks::ISA

@@ -3,11 +3,10 @@
 //     dx[b, i, c] = sum over windows o that cover element i: the share of o in i, of dy[b, o, c]
 //
 // For average pooling a window's share is the same in all its elements; for max pooling the argmax has all of it.
-#include "pool_grad.hpp"
-
 #include <algorithm>
 #include <cstdint>
 
+#include "geometry.hpp"
 #include "pool_choice.hpp"
 #include "pool_grad_argmax.hpp"
 #include "pool_grad_nonoverlapping.hpp"
@@ -77,24 +76,22 @@ Choice explain(const Pool& given) {
 
 }  // namespace
 
-void max_pool_grad(Type type, const void* x, const void* dy, void* dx, const Pool& pool) {
-    with_type(type, [&]<class T>(T) {
-        pool_grad<Grad::max>(in<T>(x), in<T>(dy), out<T>(dx), pool);
-    });
+Kernel max_pool_grad(const PoolCall& call) {
+    return call.kernel(
+        {call.input, call.output}, {call.input},
+        []<class T>(T, void* const* t, const Pool& pool) {
+            pool_grad<Grad::max>(in<T>(t[0]), in<T>(t[1]), out<T>(t[2]), pool);
+        },
+        []<class T>(T, const Pool& pool) { return explain<Grad::max, T>(pool); });
 }
 
-void avg_pool_grad(Type type, const void* dy, void* dx, const Pool& pool) {
-    with_type(type, [&]<class T>(T) {
-        pool_grad<Grad::avg, T>(nullptr, in<T>(dy), out<T>(dx), pool);
-    });
-}
-
-Choice explain_max_pool_grad(Type type, const Pool& pool) {
-    return with_type(type, [&]<class T>(T) { return explain<Grad::max, T>(pool); });
-}
-
-Choice explain_avg_pool_grad(Type type, const Pool& pool) {
-    return with_type(type, [&]<class T>(T) { return explain<Grad::avg, T>(pool); });
+Kernel avg_pool_grad(const PoolCall& call) {
+    return call.kernel(
+        {call.output}, {call.input},
+        []<class T>(T, void* const* t, const Pool& pool) {
+            pool_grad<Grad::avg, T>(nullptr, in<T>(t[0]), out<T>(t[1]), pool);
+        },
+        []<class T>(T, const Pool& pool) { return explain<Grad::avg, T>(pool); });
 }
 
 }  // namespace backblocks::ISA

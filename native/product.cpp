@@ -15,6 +15,7 @@
 
 #include "choice.hpp"
 #include "conv_pack.hpp"
+#include "isa.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
@@ -849,19 +850,26 @@ Choice explain_all(const Product& p) {
 
 }  // namespace
 
-namespace ISA {
-Choice explain_product(Type type, const Product& product) {
-    return type == Type::float64 ? explain_all<double>(product) : explain_all<float>(product);
-}
-}  // namespace ISA
-
-namespace ISA {
-const ProductKernels product_kernels{
-    [](Type type, const void* a, const void* b, void* c, const Product& product) {
-        if (type == Type::float64) multiply_all(in<double>(a), in<double>(b), out<double>(c), product);
-        else multiply_all(in<float>(a), in<float>(b), out<float>(c), product);
-    },
-};
+Kernel ISA::product(Type dtype, std::int64_t rows, std::int64_t inner, std::int64_t columns,
+                    bool a_transposed, bool b_transposed, const BatchAxes& front) {
+    Product product{rows, inner, columns, a_transposed, b_transposed, {}};
+    Shape a{rows, inner}, b{inner, columns}, c{rows, columns};
+    for (auto axis = front.rbegin(); axis != front.rend(); ++axis) {
+        const auto [n, in_a, in_b] = *axis;
+        const std::int64_t of_a = operand(dtype, a).size, of_b = operand(dtype, b).size;
+        product.front.insert(product.front.begin(), {n, in_a ? of_a : 0, in_b ? of_b : 0});
+        if (in_a) a.push_back(n);
+        if (in_b) b.push_back(n);
+        c.push_back(n);
+    }
+    const auto kernel = [&]<class N>(N) {
+        return summing({{operand(dtype, a), operand(dtype, b)}, {operand(dtype, c)}, [product](void* const* t) {
+                            multiply_all(in<N>(t[0]), in<N>(t[1]), out<N>(t[2]), product);
+                        }, [product] { return explain_all<N>(product); }});
+    };
+    if (dtype == Type::float64) return kernel(double{});
+    require(dtype == Type::float32, "must be float32 or float64");
+    return kernel(float{});
 }
 
 }  // namespace backblocks

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "half.hpp"
@@ -21,24 +22,8 @@ struct Product {
     std::vector<Front> front;
 };
 
-// Of float32 and float64, with fused multiply-adds. Each sum runs in one order, whatever the number of
-// threads. `c` shares no memory with `a` and `b`.
-struct ProductKernels {
-    void (*multiply)(Type, const void* a, const void* b, void* c, const Product&);
-};
-
-// The same kernels, built for each instruction set.
-namespace baseline {
-extern const ProductKernels product_kernels;
-}
-namespace v2 {
-extern const ProductKernels product_kernels;
-}
-namespace v3 {
-extern const ProductKernels product_kernels;
-}
-namespace v4 {
-extern const ProductKernels product_kernels;
-}
+// The axes in front of the matrices, as Python has them: the size of each, and whether a and b have it. A
+// matrix that has not is taken again and again.
+using BatchAxes = std::vector<std::tuple<std::int64_t, bool, bool>>;
 
 }  // namespace backblocks

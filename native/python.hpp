@@ -26,10 +26,6 @@ namespace backblocks {
 
 namespace nb = nanobind;
 
-inline void require(bool holds, const char* op, const char* rule) {
-    if (!holds) throw std::invalid_argument(std::string(op) + ": " + rule);
-}
-
 // -- the interpreter lock -------------------------------------------------------------------------
 
 // Calls what may wait for the interpreter lock. Once Python finalizes, nobody gets it any more: since

@@ -64,3 +64,20 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     unknown = set(MAY_SKIP) - {test_id(item) for item in session.items}
     if whole and session.items and unknown:
         raise pytest.UsageError(f"MAY_SKIP of {__file__} has no such tests: {sorted(unknown)}")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--native-ops", action="store_true", help="only tests that name an op with a compiled kernel"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--native-ops"):
+        return
+    from backblocks.ops import REGISTRY
+
+    names = [op.name for op in REGISTRY.values() if any(k.name == "native" for k in op.kernels)]
+    named = [any(name in item.name for name in names) for item in items]
+    config.hook.pytest_deselected(items=[i for i, n in zip(items, named, strict=True) if not n])
+    items[:] = [item for item, n in zip(items, named, strict=True) if n]

@@ -8,6 +8,7 @@ python tools/generate.py --check   says which are stale, and changes nothing
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 
 from backblocks.documentation import call, gradient, summary, worked
 from backblocks.dtypes import ALL, QUANTIZED
-from backblocks.ops import REGISTRY
+from backblocks.ops import REGISTRY, _kernels
 from backblocks.ops._declaration import Attr, Case
 from backblocks.ops._op import Op
 from backblocks.ops._pins import Pin
@@ -38,6 +39,7 @@ def files() -> dict[Path, str]:
     return {
         ROOT / "src/backblocks/ops/__init__.pyi": ops_stub(ops),
         ROOT / "src/backblocks/raw_ops.pyi": raw_ops_stub(ops),
+        ROOT / "src/backblocks/_native.pyi": native_stub(),
         ROOT / "docs/ops/README.md": index_page(ops),
         ROOT / "docs/differences.md": differences_page(ops),
         ROOT / "docs/support.md": support_page(ops),
@@ -48,6 +50,26 @@ def files() -> dict[Path, str]:
         ROOT / "docs/page.schema.json": json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
         **pages,
     }
+
+
+# -- the stub of the compiled kernels -------------------------------------------------------------
+
+
+def native_stub() -> str:
+    """Types of `backblocks._native`: what is written by hand, then the kernels of native/kernels.def."""
+    text = (ROOT / "src/backblocks/_native.pyi").read_text()
+    by_hand, line, _ = text.partition("# prepares a kernel. Wrong geometry is a ValueError.\n")
+    return by_hand + line + "".join(_prepares(name) for name in _kernels.KERNELS)
+
+
+def _prepares(name: str) -> str:
+    """The stub of a function that prepares a kernel, from its signature in C++ as nanobind tells it."""
+    signature = getattr(_kernels, name).__doc__
+    for module in ("collections.abc.", "backblocks._native."):
+        signature = signature.replace(module, "")
+    parameters, result = re.fullmatch(rf"{name}\((.*)\) -> (\w+)", signature).groups()
+    each = "".join(f"    {part},\n" for part in re.split(r", (?=\w+: )", parameters))
+    return f"def {name}(\n{each}) -> {result}: ...  # {_kernels.KERNELS[name]}\n"
 
 
 # -- stubs ---------------------------------------------------------------------------------------
