@@ -1,27 +1,36 @@
 """Every example in the documents runs."""
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from backblocks import _native
 from backblocks.commands.arguments import parser
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = ["README.md", "CONTRIBUTING.md"]
-# Whoever has followed the guide has its ops already.
-FORGET = """
-import backblocks.ops
-for name in {"Cosh", "MatrixDiag"} & set(backblocks.ops.REGISTRY):
-    vars(backblocks.ops).pop(backblocks.ops.REGISTRY.pop(name).snake_name, None)
+OPS, KERNEL = "## Adding an op", "## Adding a native kernel"
+TESTS_OF_THE_GUIDE = """
+import sys, pytest
+tests = ["-q", "-p", "no:cacheprovider", "-k", "Dawsn or TridiagonalMatMul"]
+sys.exit(pytest.main([*tests, "tests/ops/test_every_op.py"]))
 """
 
 
-def examples(name):
-    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
+def blocks(language, name, chapter=""):
+    """The blocks of code in a document, or in a chapter of one."""
+    text = (ROOT / name).read_text()
+    text = text[text.index(chapter) :].split("\n## ")[0] if chapter else text
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def examples(name, chapter=""):
+    return blocks("python", name, chapter)
 
 
 def run(code):
@@ -36,10 +45,9 @@ def run(code):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_examples_run(name):
-    assert examples(name)
-    run(FORGET + "\n".join(examples(name)))
+def test_the_examples_of_the_readme_run():
+    assert examples("README.md")
+    run("\n".join(examples("README.md")))
 
 
 def test_the_readme_says_what_comes_out():
@@ -86,16 +94,83 @@ def test_the_readme_shows_a_real_error():
 
 
 def test_the_worked_ops_of_the_guide_are_whole_ones():
-    tests = [
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-k",
-        "Cosh or MatrixDiag",
-        "tests/ops/test_every_op.py",
-    ]
-    told = run(f"{guide()}\nimport sys, pytest; sys.exit(pytest.main({tests}))")
+    told = run(f"{guide()}\n{TESTS_OF_THE_GUIDE}")
     assert re.search(r"\d\d passed", told)
+
+
+@pytest.mark.long
+def test_the_worked_kernel_of_the_guide_is_a_whole_one(tmp_path):
+    """Follows the chapter in a copy of the sources, whose table is cut down to be compiled in seconds."""
+    shutil.copytree(ROOT / "native", tmp_path / "native")
+    shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
+    (source,) = blocks("cpp", "CONTRIBUTING.md", KERNEL)
+    (declaration,) = blocks("c", "CONTRIBUTING.md", KERNEL)
+    file = re.search(r"SOURCE\((\w+\.cpp)", declaration)[1]
+    (tmp_path / "native" / file).write_text(source)
+    table = (tmp_path / "native/kernels.def").read_text()
+    all_others = re.search(r"^SOURCE.*^(?=SOURCE\(limits)", table, re.DOTALL | re.MULTILINE)[0]
+    (tmp_path / "native/kernels.def").write_text(table.replace(all_others, declaration))
+
+    package = tmp_path / "src/backblocks"
+    shutil.copytree(
+        ROOT / "src/backblocks", package, ignore=shutil.ignore_patterns("*.so", "static", "__*__")
+    )
+    op = "\n".join(examples("CONTRIBUTING.md", OPS) + examples("CONTRIBUTING.md", KERNEL))
+    (package / "ops/math/tridiagonal.py").write_text(op)
+    build(tmp_path, package)
+
+    others = sorted(_native.KERNELS)
+    code = f"""
+import sys
+sys.meta_path[:] = [each for each in sys.meta_path if "editable" not in type(each).__module__]
+sys.path.insert(0, {str(package.parent)!r})
+from backblocks import _native
+assert list(_native.KERNELS) == ["tridiagonal_mat_mul"], _native.KERNELS
+for name in {others}:  # which were not compiled
+    setattr(_native, name, None)
+import backblocks.ops
+(kernel,) = backblocks.ops.REGISTRY["TridiagonalMatMul"].kernels
+import runpy
+print(runpy.run_path("tools/generate.py")["native_stub"]()[-200:])
+{TESTS_OF_THE_GUIDE}
+"""
+    told = run(code)
+    assert (
+        "rhs: Sequence[int],\n) -> Prepared: ...  # superdiag, maindiag, subdiag, rhs -> output"
+        in told
+    )
+    assert re.search(r"\d\d passed", told)
+    sanitized = code.replace('"-q",', '"-q", "--native-ops", "--collect-only",')
+    assert "test_fast_kernels_agree_with_the_meaning[TridiagonalMatMul" in run(sanitized)
+
+
+def build(root, package):
+    """Compiles native/ and puts the module into a package."""
+    found = shutil.which("cmake", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    nanobind = subprocess.run(
+        [sys.executable, "-m", "nanobind", "--cmake_dir"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not found or nanobind.returncode or not shutil.which("c++"):
+        pytest.skip("CMake, nanobind or a compiler is missing")
+    options = {
+        "CMAKE_BUILD_TYPE": "None",
+        "CMAKE_CXX_FLAGS": "-O1",
+        "SKBUILD_SABI_VERSION": "3.11",
+        "ALL_ISAS": "OFF",
+        "Python_EXECUTABLE": sys.executable,
+        "nanobind_DIR": nanobind.stdout.strip(),
+        "CMAKE_LIBRARY_OUTPUT_DIRECTORY": package,
+    }
+    given = [f"-D{name}={value}" for name, value in options.items()]
+    for command in (
+        [found, "-S", root, "-B", root / "build", *given],
+        [found, "--build", root / "build", "--parallel", "2"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.long
@@ -108,9 +183,9 @@ REGISTRY["Novel"].group = "nn"
 files = runpy.run_path("tools/generate.py")["files"]()
 print(*(path.name for path, text in files.items() if "Novel" in text))
 """
-    code = guide().replace("MatrixDiag", "Novel") + code
+    code = guide().replace("TridiagonalMatMul", "Novel") + code
     assert run(code).split() == ["raw_ops.pyi", "README.md", "Novel.md"]
 
 
 def guide():
-    return FORGET + "\n".join(examples("CONTRIBUTING.md"))
+    return "\n".join(examples("CONTRIBUTING.md", OPS))
