@@ -25,12 +25,6 @@ from backblocks.ops._spec import Spec, broadcast
 from backblocks.ops._values import each_value, flat
 
 OPS = [pytest.param(op, id=name) for name, op in REGISTRY.items()]
-CASES = [
-    pytest.param(op, c, id=f"{op.name}: {c.about}") for op in REGISTRY.values() for c in op.cases
-]
-REFUSALS = [
-    pytest.param(op, r, id=f"{op.name}: {r.about}") for op in REGISTRY.values() for r in op.refusals
-]
 
 
 def has_handles(op):
@@ -69,13 +63,30 @@ def told(case):
         raise
 
 
+def for_each_case(ops, of="cases"):
+    """Has a test of an op and a case be one test of the op, which runs for each of its cases."""
+
+    def declare(test):
+        @pytest.mark.parametrize(
+            "op", [pytest.param(op, id=op.name) for op in ops if getattr(op, of)]
+        )
+        def for_all(op):
+            for case in getattr(op, of):
+                with told(case):
+                    test(op, case)
+
+        for_all.__name__, for_all.__doc__ = test.__name__, test.__doc__
+        return for_all
+
+    return declare
+
+
 def dtypes_of(op, pin):
     return op._dtypes.get(pin.dtype, ())
 
 
 # Ops on values alone. What a handle stands for changes from call to call, is of a few types, and is no
 # constant and no variable.
-PURE = [p for p in CASES if not has_handles(p.values[0])]
 PURE_OPS = [op for op in REGISTRY.values() if not has_handles(op)]
 STRING = BY_NAME["string"]
 FLOATS = tuple(map(BY_NAME.get, ("bfloat16", "float16", "float32", "float64")))
@@ -138,7 +149,7 @@ def test_is_called_by_its_own_names(op):
     ]
 
 
-@pytest.mark.parametrize(("op", "case"), CASES)
+@for_each_case(REGISTRY.values())
 def test_gives_the_known_answer(op, case):
     inputs, attrs = prepared(op, case)
     for got, expected in zip(run(op, inputs, attrs), answers(op, case), strict=True):
@@ -146,7 +157,7 @@ def test_gives_the_known_answer(op, case):
         assert_close(got, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(("op", "case"), [p for p in CASES if has_handles(p.values[0])])
+@for_each_case(filter(has_handles, REGISTRY.values()))
 def test_leaves_the_known_state(op, case):
     args = case.args
     before = {name: repr(state_in(x)) for name, x in args.items() if is_handle(x)}
@@ -159,7 +170,7 @@ def is_handle(value):
     return isinstance(value, np.ndarray) and value.dtype == RESOURCE
 
 
-@pytest.mark.parametrize(("op", "case"), CASES)
+@for_each_case(REGISTRY.values())
 def test_raw_op_gives_what_the_op_gives(op, case):
     raw = getattr(bb.raw_ops, op.name)(**case.args, name="a name")
     mine = op(**case.args)
@@ -171,7 +182,7 @@ def test_raw_op_gives_what_the_op_gives(op, case):
         assert raw._fields == tuple(pin.name for pin in op.outputs)
 
 
-@pytest.mark.parametrize(("op", "case"), CASES)
+@for_each_case(REGISTRY.values())
 def test_shape_rule_foretells_the_result(op, case):
     inputs, attrs = prepared(op, case)
     specs = list(flat(op.infer(each_value(Spec.of, inputs), attrs)))
@@ -196,9 +207,13 @@ def parts(inputs):
     return [numbers, *each, *(numbers - one for one in each if len(numbers) > 2)]
 
 
-@pytest.mark.parametrize("unknown", ["sizes", "rank", "values"])
-@pytest.mark.parametrize(("op", "case"), CASES)
-def test_shape_rule_says_nothing_false_when_it_knows_less(op, case, unknown):
+@for_each_case(REGISTRY.values())
+def test_shape_rule_says_nothing_false_when_it_knows_less(op, case):
+    for unknown in ("sizes", "rank", "values"):
+        check_knowing_less(op, case, unknown)
+
+
+def check_knowing_less(op, case, unknown):
     def less(array):
         shape = {"sizes": (None,) * array.ndim, "values": array.shape}.get(unknown)
         return Spec(shape, array.dtype)
@@ -229,7 +244,7 @@ def test_what_broadcasting_leaves_of_an_unknown_size(x, y, both):
     assert broadcast("y", (x, 2), (y, 1)) == (both, 2)
 
 
-@pytest.mark.parametrize(("op", "refusal"), REFUSALS)
+@for_each_case(REGISTRY.values(), "refusals")
 def test_refuses_with_a_clear_message(op, refusal):
     with pytest.raises(bb.OpError, match=refusal.error) as caught:
         op(**refusal.args)
@@ -243,7 +258,7 @@ def test_refuses_with_a_clear_message(op, refusal):
     )
 
 
-@pytest.mark.parametrize(("op", "case"), PURE)
+@for_each_case(PURE_OPS)
 def test_does_not_care_about_memory_layout(op, case):
     inputs, attrs = prepared(op, case)
     every_other = each_value(lambda x: np.repeat(x[..., None], 2, -1)[..., 0], inputs)
@@ -255,7 +270,7 @@ def test_does_not_care_about_memory_layout(op, case):
             np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize(("op", "case"), PURE)
+@for_each_case(PURE_OPS)
 def test_leaves_its_inputs_alone(op, case):
     inputs, attrs = prepared(op, case)
     inputs = each_value(np.copy, inputs)
@@ -523,9 +538,13 @@ def test_fast_kernels_agree_with_the_reference(op, kernel):
     assert tried
 
 
-@pytest.mark.parametrize("unknown", ["values", "sizes", "rank"])
-@pytest.mark.parametrize(("op", "case"), [p for p in PURE if p.values[0].inputs])
-def test_symbols_give_what_arrays_give(op, case, unknown):
+@for_each_case([op for op in PURE_OPS if op.inputs])
+def test_symbols_give_what_arrays_give(op, case):
+    for unknown in ("values", "sizes", "rank"):
+        check_symbols(op, case, unknown)
+
+
+def check_symbols(op, case, unknown):
     def symbol(array):
         shape = {"values": array.shape, "sizes": (None,) * array.ndim}.get(unknown)
         return bb.placeholder(shape, array.dtype)

@@ -96,11 +96,6 @@ def by_kernel(op):
     general.test_fast_kernels_agree_with_the_reference(op, op.kernels[0])
 
 
-def by_refusal(op):
-    for refusal in op.refusals:
-        general.test_refuses_with_a_clear_message(op, refusal)
-
-
 MUTATIONS = [
     ("Tanh", drop_gradient, general.test_is_complete),
     ("Tanh", stop_gradient, general.test_where_no_gradient_flows_nothing_changes),
@@ -119,7 +114,7 @@ MUTATIONS = [
         round_halves_twice,
         lambda op: general.test_half_types_round_once(op, general.HALVES[0]),
     ),
-    ("MatMul", widen_shape_rule, by_refusal),
+    ("MatMul", widen_shape_rule, general.test_refuses_with_a_clear_message),
     ("Relu", drop_cases, general.test_is_complete),
     ("Relu", drop_cases_of_numbers, general.test_works_in_every_type_it_declares),
     ("Relu", drop_cases_of_numbers, general.test_gradient_is_the_slope),

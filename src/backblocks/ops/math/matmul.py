@@ -268,7 +268,7 @@ def _batch_grad(
     return [fit(dx, x), fit(dy_, y)]
 
 
-def _batch_meaning(x: Array, y: Array, *, adj_x: bool, adj_y: bool, **hints: bool) -> Any:
+def _batch_reference(x: Array, y: Array, *, adj_x: bool, adj_y: bool, **hints: bool) -> Any:
     x, y = (each.astype(wide(each.dtype), copy=False) for each in (x, y))
     return _product(_adjoint(x, adj_x), _adjoint(y, adj_y))
 
@@ -283,7 +283,7 @@ def batch_mat_mul(x: Array, y: Array, **how: bool) -> Any:
     `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
     nothing.
     """
-    return _batch_meaning(x, y, **how)
+    return _batch_reference(x, y, **how)
 
 
 @batch_mat_mul.shape
@@ -312,7 +312,7 @@ def batch_mat_mul_v2(x: Array, y: Array, **how: bool) -> Any:
     `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
     nothing.
     """
-    return _batch_meaning(x, y, **how)
+    return _batch_reference(x, y, **how)
 
 
 batch_mat_mul_v2.shape(_batch_product)
@@ -371,7 +371,7 @@ def batch_mat_mul_v3(
     with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
     """
     x, y = (_read_as(each, wide(Tout)) for each in (x, y))
-    return _batch_meaning(x, y, adj_x=adj_x, adj_y=adj_y)
+    return _batch_reference(x, y, adj_x=adj_x, adj_y=adj_y)
 
 
 def _read_as(x: Array, dtype: Any) -> Array:
