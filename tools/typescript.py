@@ -59,6 +59,8 @@ def model_types() -> str:
             'import type { Json, JsonObject } from "./json.ts";\n',
             *_page_interfaces(),
             *_interfaces(palette),
+            "/** The version of the page format, which is the newest that can be read. */",
+            f"export const FORMAT = {model.FORMAT};",
             f'export const GRADIENTS = "{model.GRADIENTS}";',
             f'export const PAGE = "{model.PAGE}";\n',
             *_names("ALL_DTYPES", (*dtypes.EVERY, "resource"), "Every element type."),

@@ -10,7 +10,7 @@ import "./view/style/widgets.css";
 import "./view/style/search.css";
 import "./view/style/gallery.css";
 import "./view/style/dialogs.css";
-import type { OpInfo } from "./model/ops.ts";
+import type { Palette } from "./model/generated.ts";
 import { authenticate } from "./net/client.ts";
 import { retryLoad } from "./net/retry.ts";
 import { studio, useStudio } from "./state/store.ts";
@@ -20,9 +20,7 @@ import { ui } from "./view/ui.ts";
 
 /** Loads the op registry; pages are drawn before and redrawn with it. */
 async function loadOps(): Promise<void> {
-  const { ops } = await retryLoad(
-    async () => (await (await fetch("./ops.json")).json()) as { ops: OpInfo[] },
-  );
+  const { ops } = await retryLoad(async () => (await (await fetch("./ops.json")).json()) as Palette);
   studio.setOps(ops);
 }
 

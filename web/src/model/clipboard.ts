@@ -18,6 +18,7 @@ import { Draft } from "./draft.ts";
 import { actionOf } from "./edit-blocks.ts";
 import { withFrameContents } from "./edit-layout.ts";
 import { parseExact, stringifyExact, unmarkNumbers } from "./exact-json.ts";
+import { FORMAT } from "./generated.ts";
 import { blockRects, bounds, boxRect, type Point, type Rect, rounded, snapToGrid } from "./geometry.ts";
 import { graphOf } from "./graph.ts";
 import { uniqueName } from "./names.ts";
@@ -34,7 +35,7 @@ export function extractClip(
 ): PageDocument {
   const all = withFrameContents(document, items);
   const blocks = new Set(namesOf(all, "block"));
-  const clip: Record<string, Json> = { format: 1, blocks: chosen(document.blocks, blocks) };
+  const clip: Record<string, Json> = { format: FORMAT, blocks: chosen(document.blocks, blocks) };
   const layout: Record<string, Json> = {
     blocks: Object.fromEntries([...blocks].map((name) => [name, placeOf(places.get(name))])),
   };

@@ -12,6 +12,7 @@ import {
 import { Draft } from "./draft.ts";
 import { actionOf, putBlock, removeEntries } from "./edit-blocks.ts";
 import { setPort } from "./edit-page.ts";
+import { FORMAT } from "./generated.ts";
 import { blockRects, bounds, type Point, type Rect } from "./geometry.ts";
 import { type Graph, keyOf, outputPinOf, resolved, specOf } from "./graph.ts";
 import { uniqueName } from "./names.ts";
@@ -147,7 +148,7 @@ function subpageOf(
   places: ReadonlyMap<string, Rect>,
 ): PageDocument {
   const around = bounds([...inside].map((name) => places.get(name))) ?? { x: 0, y: 0, width: 0, height: 0 };
-  const draft = new Draft({ format: 1, blocks: {} });
+  const draft = new Draft({ format: FORMAT, blocks: {} });
   const output = graph.ops.get(PLACEHOLDER)?.outputs[0]?.name ?? "output";
   const given = new Map<string, OutputRef>();
   let y = 0;

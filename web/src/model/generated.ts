@@ -247,6 +247,8 @@ export interface Palette {
   readonly ops: readonly OpInfo[];
 }
 
+/** The version of the page format, which is the newest that can be read. */
+export const FORMAT = 1;
 export const GRADIENTS = "gradients";
 export const PAGE = "page";
 

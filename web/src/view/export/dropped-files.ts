@@ -3,6 +3,7 @@
 import { item, paste } from "../../model/actions.ts";
 import { parseClip } from "../../model/clipboard.ts";
 import type { PageDocument } from "../../model/document.ts";
+import { FORMAT } from "../../model/generated.ts";
 import type { Point } from "../../model/geometry.ts";
 import { studio } from "../../state/store.ts";
 import { currentPage, dispatch } from "../active-page.ts";
@@ -12,9 +13,6 @@ import { ui } from "../ui.ts";
 import { constantOf } from "../widgets/constant.ts";
 import { type ArrayFile, ArrayFileError, readArrays } from "./array-files.ts";
 import { pageInHtml, pageInPng, pageInSvg } from "./embedded-page.ts";
-
-/** The newest page format that this studio reads. */
-const FORMAT = 1;
 
 export async function dropFiles(files: readonly File[], at: Point): Promise<void> {
   const arrays: ArrayFile[] = [];
@@ -63,7 +61,7 @@ async function addConstants(arrays: readonly ArrayFile[], at: Point): Promise<vo
       array.name.replace(/[^A-Za-z0-9_.-]+/g, "_").replace(/^[^A-Za-z0-9]+|^\d+$/, "") || `array_${i + 1}`,
   );
   const clip: PageDocument = {
-    format: 1,
+    format: FORMAT,
     blocks: Object.fromEntries(
       arrays.map(({ dtype, shape, elements }, i) => [
         names[i] as string,
