@@ -139,7 +139,7 @@ describe("by mouse", () => {
     await page.getByRole("button", { name: /^Pin this tensor/ }).click();
     await inspector.select("mean");
     await expect.poll(() => page.locator(".pane").count()).toBe(2);
-    const same = page.getByRole("button", { name: "Shared range" }).first();
+    const same = page.getByRole("button", { name: "Shared", exact: true }).first();
     await expect.poll(() => same.getAttribute("aria-pressed")).toBe("true");
     const ranges = async () => {
       const all = await inspector.ranges();
@@ -149,7 +149,7 @@ describe("by mouse", () => {
     await expect
       .poll(() => page.locator(".range-said").first().textContent())
       .toBe("One range for all 2 tensors.");
-    await page.getByRole("button", { name: "Own range" }).first().click();
+    await page.getByRole("button", { name: "Own", exact: true }).first().click();
     await expect.poll(ranges).toEqual([2, 2]);
     await same.click();
     await expect.poll(async () => new Set(await inspector.ranges()).size).toBe(1);

@@ -262,9 +262,9 @@ test("tensors of very different sizes have colours of their own, until they are 
   const said = page.locator(".range-said").first();
   await expect.poll(() => said.textContent()).toMatch(/^A range of its own: in one for all/);
   await expect.poll(async () => new Set(await inspector.ranges()).size).toBe(2);
-  await page.getByRole("button", { name: "Shared range" }).first().click();
+  await page.getByRole("button", { name: "Shared", exact: true }).first().click();
   await expect.poll(async () => new Set(await inspector.ranges()).size).toBe(1);
-  await page.getByRole("button", { name: "Own range" }).first().click();
+  await page.getByRole("button", { name: "Own", exact: true }).first().click();
   await expect.poll(() => said.textContent()).toBe("A range of its own.");
   await inspector.letAllGo();
 });
