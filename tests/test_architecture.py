@@ -1,11 +1,14 @@
-"""What the package promises of itself: what importing it costs, and what it may import."""
+"""What the package promises: the cost of importing it, what it may import, and a map that is true."""
 
 import importlib.metadata
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import backblocks
 
+ROOT = Path(__file__).parents[1]
 HEAVY = ("tensorflow", "torch", "jax", "scipy", "hypothesis", "pytest", "importlib.metadata")
 HEAVY += ("backblocks.pages",)  # what opens pages is imported with the first page
 
@@ -42,3 +45,43 @@ def test_public_names():
 
 def test_the_version_is_the_installed_one():
     assert importlib.metadata.version("backblocks") == backblocks.__version__
+
+
+def modules(folder, *endings):
+    """Paths of the modules below a folder of the repository."""
+    found = (path for ending in endings for path in (ROOT / folder).rglob(f"*{ending}"))
+    return {str(path.relative_to(ROOT)) for path in found if path.name != "__init__.py"}
+
+
+def listed():
+    """The paths in the tables of the map: those of a section are below the folder in its heading."""
+    folder, paths = "", []
+    for line in (ROOT / "docs/architecture.md").read_text().splitlines():
+        if line.startswith("#"):
+            folder = (re.findall(r"`(.+/)`", line) or [""])[0]
+        elif folder and line.startswith("| `"):
+            paths += [folder + name for name in re.findall(r"`(.+?)`", line.split("|")[1])]
+    return paths
+
+
+def test_the_map_lists_every_module_and_nothing_else():
+    # A file of ops is named in the documentation of its ops; a header and its source are one module.
+    ops = {
+        str(path.relative_to(ROOT)) for path in (ROOT / "src/backblocks/ops").glob("*/[a-z]*.py")
+    }
+    there = modules("src/backblocks", ".py") - ops
+    native = modules("native", ".cpp", ".hpp")
+    headers = {path for path in native if path.endswith(".hpp")}
+    there |= native - {path for path in headers if path.replace(".hpp", ".cpp") in native}
+    packages = (path.parent for path in (ROOT / "src/backblocks").rglob("__init__.py"))
+    there |= {f"{path.relative_to(ROOT)}/" for path in packages} - {"src/backblocks/"}
+    there |= {
+        f"{path.relative_to(ROOT)}/" for path in (ROOT / "web/src").iterdir() if path.is_dir()
+    }
+    paths = listed()
+    assert sorted(paths) == sorted({*paths}), "listed twice"
+    assert {*paths} == there
+
+
+def test_the_map_is_short():
+    assert len((ROOT / "docs/architecture.md").read_text().splitlines()) <= 250
