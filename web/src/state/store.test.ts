@@ -183,6 +183,7 @@ describe("after the connection was lost", () => {
   test("pages are opened again, and changes that had not arrived are sent again", async () => {
     await lose();
     studio.watch(1, ["loss:output"]);
+    live(1).viewport = { x: 8, y: 16, zoom: 0.5 };
     studio.commit(1, [{ path: ["about"], value: "while away" }], { kind: "title" });
     connect("b");
     const [command] = sent("open");
@@ -202,6 +203,7 @@ describe("after the connection was lost", () => {
       [9, 2],
     ]);
     expect(sent("subscribe")).toEqual([{ kind: "subscribe", page: 9, pins: ["loss:output"] }]);
+    expect(live(9).viewport).toEqual({ x: 8, y: 16, zoom: 0.5 });
     studio.undo(9);
     studio.undo(9);
     expect(now(9).document).toEqual(linePage);
