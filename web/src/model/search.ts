@@ -5,7 +5,7 @@ import type { ConnectionError, OpMatch } from "./connections.ts";
 import type { Graph } from "./graph.ts";
 import { type OpInfo, type Ops, snakeName } from "./ops.ts";
 
-export interface SearchResult {
+export interface OpSearchResult {
   readonly op: OpInfo;
   /** The pin that matches, in a search for a wire. */
   readonly pin?: string;
@@ -50,7 +50,7 @@ export class OpSearch {
     );
   }
 
-  search(query: string, { recent = [], fitOf, most = 50 }: SearchOptions = {}): SearchResult[] {
+  search(query: string, { recent = [], fitOf, most = 50 }: SearchOptions = {}): OpSearchResult[] {
     const scores = query.trim() ? this.scores(query.trim()) : this.everything();
     const found = [...scores].map(([name, score]) => {
       const op = this.ops.get(name) as OpInfo;

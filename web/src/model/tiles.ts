@@ -5,8 +5,8 @@ import { type AxisSlice, sliceSize, type TensorSlice } from "./slices.ts";
 
 /** The least width of a cell that shows its number. */
 export const MIN_NUMBER_WIDTH = 28;
-/** The least width of a cell with grid lines and glyphs. */
-export const MIN_GLYPH_WIDTH = 6;
+/** The least width of a cell with grid lines and markers. */
+export const MIN_MARKER_WIDTH = 6;
 const MAX_WIDTH = 64;
 const GAP = 10;
 /** The margin around all tiles. */

@@ -13,7 +13,7 @@ import { Properties } from "./panels/Properties.tsx";
 import { SearchBox } from "./panels/SearchBox.tsx";
 import { updateSettings, useSettings } from "./settings.ts";
 import { Splitter } from "./shell/Splitter.tsx";
-import { TabPanel } from "./shell/Tabs.tsx";
+import { TabbedPanel } from "./shell/TabbedPanel.tsx";
 import { useInspectorStrings, useStrings } from "./strings.ts";
 
 /** The workbench of a page: canvas, side panels and bottom panel. */
@@ -32,7 +32,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
     <>
       {settings.leftOpen && (
         <>
-          <TabPanel
+          <TabbedPanel
             id="left"
             className="left"
             label={t.leftPanel}
@@ -72,7 +72,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
               onSize={(bottom) => updateSettings({ bottom })}
               onCollapse={() => updateSettings({ bottomOpen: false })}
             />
-            <TabPanel
+            <TabbedPanel
               id="bottom"
               className="bottom"
               label={t.bottomPanel}
@@ -112,7 +112,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
             onSize={(right) => updateSettings({ right })}
             onCollapse={() => updateSettings({ rightOpen: false })}
           />
-          <TabPanel
+          <TabbedPanel
             id="right"
             className="right"
             label={t.rightPanel}

@@ -26,8 +26,8 @@ import {
   voxelGrid,
 } from "../../model/voxels.ts";
 import { useInspectorStrings } from "../strings.ts";
-import { Glyphs, hasGlyph } from "./glyphs.ts";
 import { paletteFor } from "./heatmap-painter.ts";
+import { hasMarker, SpecialValueMarkers } from "./special-value-markers.ts";
 
 /** The tensor values for a 3-D view. */
 export interface VoxelSource {
@@ -262,7 +262,7 @@ function paint(
     image.data[4 * i + 3] = 255;
   }
   g.putImageData(image, 0, 0);
-  const shapes = new Glyphs(g, dark);
-  for (const { cell, x, y, size } of visibleCentres(sight, (each) => hasGlyph(shades[each] as number)))
+  const shapes = new SpecialValueMarkers(g, dark);
+  for (const { cell, x, y, size } of visibleCentres(sight, (each) => hasMarker(shades[each] as number)))
     shapes.draw(shades[cell] as number, x, y, size, size);
 }

@@ -1,4 +1,4 @@
-/** Paints the cells of a heatmap: colours, grid lines, glyphs and numbers. */
+/** Paints the cells of a heatmap: colours, grid lines, markers and numbers. */
 
 import {
   ABOVE,
@@ -16,7 +16,7 @@ import { sliceLength, type TensorSlice } from "../../model/slices.ts";
 import {
   cellWith,
   EDGE,
-  MIN_GLYPH_WIDTH,
+  MIN_MARKER_WIDTH,
   MIN_NUMBER_WIDTH,
   type ScrollRect,
   type TileLayout,
@@ -24,7 +24,7 @@ import {
 } from "../../model/tiles.ts";
 import { scaleFor } from "../canvas/colourmap.ts";
 import type { Colours } from "../canvas/colours.ts";
-import { Glyphs, hasGlyph } from "./glyphs.ts";
+import { hasMarker, SpecialValueMarkers } from "./special-value-markers.ts";
 
 /** A loaded slice of a tensor. */
 export interface PaintedSlice {
@@ -160,7 +160,7 @@ function paintSlice(
     for (let column = 0; column < columns; column++, from += columnStride) {
       const shade = part.shades[from] as number;
       pixels[to++] = palette.pixels[shade] as number;
-      if (hasGlyph(shade)) odd.push(row, column, shade);
+      if (hasMarker(shade)) odd.push(row, column, shade);
     }
   }
   canvas.getContext("2d")?.putImageData(image, 0, 0, 0, 0, columns, rows);
@@ -169,8 +169,8 @@ function paintSlice(
   const left = x + columnSpan.first * tiles.cell.width;
   const top = y + rowSpan.first * tiles.cell.height;
   g.drawImage(canvas, 0, 0, columns, rows, left, top, columns * width, rows * height);
-  if (width >= MIN_GLYPH_WIDTH + 2) paintGridLines(g, view, left, top, width, height, columns, rows);
-  const shapes = new Glyphs(g, palette.dark);
+  if (width >= MIN_MARKER_WIDTH + 2) paintGridLines(g, view, left, top, width, height, columns, rows);
+  const shapes = new SpecialValueMarkers(g, palette.dark);
   for (let i = 0; i < odd.length; i += 3) {
     const x = left + ((odd[i + 1] as number) + 0.5) * width;
     const y = top + ((odd[i] as number) + 0.5) * height;

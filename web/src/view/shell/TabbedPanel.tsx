@@ -24,7 +24,7 @@ interface Props<Name extends string> {
 }
 
 /** A panel with tabs. */
-export function TabPanel<Name extends string>({
+export function TabbedPanel<Name extends string>({
   id,
   label,
   tabs,

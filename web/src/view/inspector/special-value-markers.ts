@@ -1,16 +1,16 @@
-/** Glyphs of special values: × for NaN, arrows for infinities, + and − for values outside of the colour range. */
+/** Markers of special values: × for NaN, arrows for infinities, + and − for values outside of the colour range. */
 
 import { ABOVE, BELOW, FIRST, INFINITY, NAN, ZERO } from "../../model/colour-index.ts";
-import { MIN_GLYPH_WIDTH, MIN_NUMBER_WIDTH } from "../../model/tiles.ts";
+import { MIN_MARKER_WIDTH, MIN_NUMBER_WIDTH } from "../../model/tiles.ts";
 
-export const hasGlyph = (shade: number): boolean => shade < FIRST && shade !== ZERO;
+export const hasMarker = (shade: number): boolean => shade < FIRST && shade !== ZERO;
 
-/** The least distance between glyphs of cells that are smaller than a glyph, in pixels. */
+/** The least distance between markers of cells that are smaller than a marker, in pixels. */
 const MIN_DISTANCE = 16;
 const MIN_CLIPPED_DISTANCE = 28;
 
-/** Draws the glyphs of cells. Of cells smaller than a glyph only some get one, which covers their neighbours. */
-export class Glyphs {
+/** Draws the markers of cells. Of cells smaller than a marker only some get one, which covers their neighbours. */
+export class SpecialValueMarkers {
   private readonly taken = new Set<number>();
 
   constructor(
@@ -19,10 +19,10 @@ export class Glyphs {
     private readonly dark: Uint8Array,
   ) {}
 
-  /** Draws the glyph of a cell with this centre. */
+  /** Draws the marker of a cell with this centre. */
   draw(shade: number, x: number, y: number, width: number, height: number): void {
     const least = Math.min(width, height);
-    const small = least < MIN_GLYPH_WIDTH;
+    const small = least < MIN_MARKER_WIDTH;
     const clipped = shade >= BELOW;
     if (small) {
       const apart = clipped ? MIN_CLIPPED_DISTANCE : MIN_DISTANCE;
