@@ -57,9 +57,24 @@ def test_the_pages_that_learn_are_listed(capsys):
     assert named == [network.name for network in networks()]
 
 
+def test_a_choice_of_algorithm_is_explained(capsys):
+    line = "Conv2D f32 nhwc 8x56x56x64 -> 64 k3 s1 SAME"
+    assert main(["bench", "--explain", line, TINY, "--threads", "1"]) == 0
+    first, second = capsys.readouterr().out.split("\n\n")
+    assert first.split("\n")[0] == line
+    assert "Winograd F(2x2, 3x3)" in first
+    assert "register tile" in first
+    assert second.split("\n")[0] == TINY
+    assert "non-overlapping windows" in second
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
+        (["--explain", "Conv2D f32 nhwc 8x56x56x64 k3 SAME"], "->: must be given"),
+        (["--explain", "Conv2D f32 nhwc 8x56 -> 64 k3 SAME"], "shape: must have 4 sizes for nhwc"),
+        (["--explain", "nonsense"], "problem: must begin with op, type, format and shape; got"),
+        (["--explain", "--pages"], "--explain: is for problems, and pages have many kernels"),
         (["MaxPol f32 nhwc 1x4x4x2 k2 SAME"], "op: must be an op of the benchmark; got 'MaxPol'."),
         (["--only", "nothing has this"], "--only: must be part of some problem's line; got"),
         ([TINY, "--threads", "4096"], "--threads: must be at most the"),

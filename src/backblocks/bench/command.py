@@ -9,12 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from backblocks.bench import chart, report
+from backblocks.bench.explain import explain
 from backblocks.bench.problem import Problem, parse
 from backblocks.bench.results import BenchmarkRun, Result
 from backblocks.bench.run import run, workloads
 from backblocks.bench.timing import QUICK, TimingBudget
 from backblocks.bench.training.network import networks
 from backblocks.errors import OpError
+from backblocks.ops._kernels import num_threads, set_num_threads
 
 
 def bench(args: argparse.Namespace) -> int:
@@ -23,6 +25,8 @@ def bench(args: argparse.Namespace) -> int:
         pages = [f"{each.name}: {each.about}" for each in networks()]
         print(*(pages if args.pages else problems), sep="\n")
         return 0
+    if args.explain:
+        return _explain(problems, args)
     alone = len(problems) == 1
 
     def on_result(result: Result) -> None:
@@ -36,6 +40,22 @@ def bench(args: argparse.Namespace) -> int:
     )
     _print(done, alone)
     _write(done, args)
+    return 0
+
+
+def _explain(problems: list[Problem], args: argparse.Namespace) -> int:
+    if args.pages:
+        raise OpError(
+            "is for problems, and pages have many kernels",
+            arg="--explain",
+            hint="Leave out --pages, or write a problem.",
+        )
+    before = num_threads()
+    set_num_threads(_threads(args))
+    try:
+        print("\n\n".join("\n".join(explain(problem)) for problem in problems))
+    finally:
+        set_num_threads(before)
     return 0
 
 

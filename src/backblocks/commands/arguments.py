@@ -274,6 +274,11 @@ def _add_bench(commands: _Commands) -> None:
     bench.add_argument("problem", nargs="*", metavar="LINE", help="a problem in quotes; see below")
     bench.add_argument("--list", action="store_true", help="print the problems and stop")
     bench.add_argument(
+        "--explain",
+        action="store_true",
+        help="print which algorithm the kernel of each problem chooses and why, tile sizes and threads",
+    )
+    bench.add_argument(
         "--only", metavar="PATTERN", default="", help="only problems whose line contains this text"
     )
     bench.add_argument("--quick", action="store_true", help="fewer problems and rounds: minutes")
