@@ -116,13 +116,13 @@ void define_kernels(nb::module_& m, const Isa& isa) {
 // -- memory ---------------------------------------------------------------------------------------
 
 // Lets NumPy see a block of memory, and keeps the block as long as NumPy does.
-int view_block(PyObject* self, Py_buffer* view, int flags) {
-    const auto* block = nb::inst_ptr<backblocks::Block>(self);
+int view_buffer(PyObject* self, Py_buffer* view, int flags) {
+    const auto* block = nb::inst_ptr<backblocks::Buffer>(self);
     return PyBuffer_FillInfo(view, self, block->data(), static_cast<Py_ssize_t>(block->bytes()), 0,
                              flags);
 }
 
-PyType_Slot block_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(view_block)}, {0, nullptr}};
+PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(view_buffer)}, {0, nullptr}};
 
 using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ReadOnlyBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -189,7 +189,7 @@ NB_MODULE(_native, m) {
     backblocks::define_executable(m);
     backblocks::define_call_cache(m);
     backblocks::define_executor(m);
-    nb::class_<backblocks::Block>(m, "Block", nb::type_slots(block_slots))
+    nb::class_<backblocks::Buffer>(m, "Buffer", nb::type_slots(buffer_slots))
         .def(nb::init<std::size_t>(), "bytes"_a);
     m.def("kept_bytes", &backblocks::kept_bytes);
     m.def("most_kept_bytes", &backblocks::most_kept_bytes);

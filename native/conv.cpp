@@ -67,7 +67,7 @@ class Worker {
     using N = Wide<T>;
 
    public:
-    // `packed` is what pack_all makes, or null. `known` is the layout of the only box, or null.
+    // `packed` are the filters that pack_all has packed, or null. `known` is the layout of the only box, or null.
     Worker(const ConvPlan& plan, const T* sources, const T* filters, const N* packed, T* targets,
            const Layout* known)
         : plan_(plan),
@@ -151,13 +151,13 @@ class Worker {
                 hs.each_copy([&](std::int64_t h, std::int64_t element_h, std::int64_t rows) {
                     ws.each_copy([&](std::int64_t w, std::int64_t element_w, std::int64_t elements) {
                         // Full rows are contiguous.
-                        const bool whole = elements == ws.line->sweep.n;
+                        const bool full = elements == ws.line->sweep.n;
                         for (std::int64_t i = 0; i < planes; ++i)
-                            for (std::int64_t j = 0; j < (whole ? 1 : rows); ++j)
+                            for (std::int64_t j = 0; j < (full ? 1 : rows); ++j)
                                 copy_elements(first + image * from.image +
                                                (element_d + i) * from.element[0] +
                                                (element_h + j) * from.element[1] + element_w * from.element[2],
-                                           elements * (whole ? rows : 1), size,
+                                           elements * (full ? rows : 1), size,
                                            copies + image * to.image + (d + i) * to.element[0] +
                                                (h + j) * to.element[1] + w * to.element[2]);
                     });
@@ -357,7 +357,7 @@ class Worker {
     const N* from_ = nullptr;
     Range copied_{0, 0};  // groups
     std::vector<std::int64_t> sum_places_;
-    Room<N> copies_, own_packed_, sums_, row_sums_, lines_;
+    Scratch<N> copies_, own_packed_, sums_, row_sums_, lines_;
 };
 
 // -- tasks ----------------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets)
     if (plan.box_count() == 0) return;
     const Tasks<T> tasks(plan);
     const Parts& shares = tasks.shares;
-    Room<Wide<T>> packed;
+    Scratch<Wide<T>> packed;
     if (tasks.pack_first) pack_all(plan, filters, packed.of(tasks.packed_size));
     parallel_for(tasks.count, plan.work, [&](std::int64_t begin, std::int64_t end) {
         Worker<T> worker(plan, sources, filters, tasks.pack_first ? packed.get() : nullptr, targets,

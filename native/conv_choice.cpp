@@ -38,7 +38,7 @@ bool winograd_fits(const ConvPlan& plan, const Conv& conv, ConvPass pass) {
 template <class T>
 bool winograd_pays(const ConvPlan& plan, const WinogradTiles& tiles, ConvPass pass) {
     using N = Wide<T>;
-    // What it takes to transform a number, in products: measured, for images, volumes and filters.
+    // The cost of transforming a number, in products: measured, for images, volumes and filters.
     constexpr double transform_2d = 10, transform_3d = 20, transform_filter = 32;
     // Bytes of the transformed filters, or of their gradients, that the caches can share.
     constexpr double most_filters = 16 << 20;

@@ -32,7 +32,7 @@ ConvChoice choose_conv(Type, const Conv&, ConvPass);
 // not even 0 times infinity.
 ConvKernels::Ready plan_depthwise(Type, const Conv&, ConvPass);
 
-// What the kernels do for a convolution, or a depthwise one.
+// Explains the choice for a convolution, or a depthwise one.
 Choice explain_conv(Type, const Conv&, ConvPass);
 Choice explain_depthwise(Type, const Conv&, ConvPass);
 

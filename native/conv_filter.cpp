@@ -155,8 +155,8 @@ class Worker {
             auto& pairs = step.pairs[static_cast<std::size_t>(tap)];
             pairs.clear();
             for (std::int64_t row = step.rows.first; row < step.rows.last; ++row) {
-                const std::int64_t whole = row / plan_.row_segments, plane = whole / height.out;
-                const std::int64_t h = element_of(height, whole % height.out, tap % height.k);
+                const std::int64_t window_row = row / plan_.row_segments, plane = window_row / height.out;
+                const std::int64_t h = element_of(height, window_row % height.out, tap % height.k);
                 const std::int64_t d = element_of(depth, plane % depth.out, tap / height.k);
                 if (h < 0 || h >= height.n || d < 0 || d >= depth.n) continue;
                 const std::int64_t x_row = (plane / depth.out * depth.n + d) * height.n + h;
@@ -236,16 +236,16 @@ class Worker {
         const TapAxis& width = conv_.axes[2];
         // Where the taps' elements are contiguous, they are channels already.
         const bool ready = width.k == 1 || width.d * line.place == conv_.in * line.channel;
-        const Range whole = ready ? step_.full : Range{step_.windows.first, step_.windows.first};
-        if (whole.size() > 0) {
-            Line<T> windows = line.from(element_of(width, whole.first, 0), share_.in.first);
+        const Range full = ready ? step_.full : Range{step_.windows.first, step_.windows.first};
+        if (full.size() > 0) {
+            Line<T> windows = line.from(element_of(width, full.first, 0), share_.in.first);
             windows.place *= width.s;
-            pack_line<kPitch>(windows, whole.size(), tiles_, line_size(),
-                         to + (whole.first - step_.windows.first) * kPitch, scratch_);
+            pack_line<kPitch>(windows, full.size(), tiles_, line_size(),
+                         to + (full.first - step_.windows.first) * kPitch, scratch_);
         }
         for (const Range& tile : tiles_.channels) {
             for (std::int64_t i = tile.first; i < tile.last; ++i)
-                unroll_channel(line, i, whole, to + i - tile.first);
+                unroll_channel(line, i, full, to + i - tile.first);
             to += line_size();
         }
     }
@@ -361,7 +361,7 @@ class Worker {
     bool separate_edges_ = false;  // unrolled windows with padding are added up row by row
     std::unordered_map<std::int64_t, std::int64_t> numbers_;  // where rows are in x_rows
     const N* first_dy_ = nullptr;  // the panels, copied or where they are
-    Room<N> x_, dy_, scratch_;
+    Scratch<N> x_, dy_, scratch_;
 };
 
 // A problem, and its step if there is but one: small problems are many.
@@ -397,11 +397,11 @@ void filter_grad(const Work<T>& work, const T* x, const T* dy, T* dw) {
     const Problem<T>& problem = work.problem;
     const FilterPlan<T>& plan = problem.plan;
     const std::int64_t out_channels = problem.out_channels();
-    Room<N> chunks;
+    Scratch<N> chunks;
     if (plan.chunks > 1) chunks.of(plan.chunks * problem.sums());
 
-    // With one chunk, sums are made in dw or, if it is of a half type, apart and then rounded.
-    const auto run = [&](auto& worker, auto& apart, const Share& share, std::int64_t chunk) {
+    // With one chunk, sums are made in dw or, if it is of a half type, in scratch memory and then rounded.
+    const auto run = [&](auto& worker, auto& wide, const Share& share, std::int64_t chunk) {
         const std::int64_t place =
             share.in.first * out_channels + share.group * problem.conv.out + share.out.first;
         const Sums<N> in_dw{nullptr, plan.channels * out_channels, out_channels};
@@ -413,8 +413,8 @@ void filter_grad(const Work<T>& work, const T* x, const T* dy, T* dw) {
             worker.run(share, {dw + place, in_dw.tap, in_dw.channel});
         } else {
             const std::int64_t tap = share.in.size() * share.out.size();
-            const N* from = apart.of(problem.taps() * tap);
-            worker.run(share, {apart.get(), tap, share.out.size()});
+            const N* from = wide.of(problem.taps() * tap);
+            worker.run(share, {wide.get(), tap, share.out.size()});
             for (std::int64_t t = 0; t < problem.taps(); ++t)
                 for (std::int64_t c = 0; c < share.in.size(); ++c, from += share.out.size())
                     narrow_all(from, share.out.size(),
@@ -423,9 +423,9 @@ void filter_grad(const Work<T>& work, const T* x, const T* dy, T* dw) {
     };
     parallel_for(work.tasks(), plan.work(), [&](std::int64_t begin, std::int64_t end) {
         Worker<T> worker(problem, x, dy, work.only ? &*work.only : nullptr);
-        Room<N> apart;
+        Scratch<N> wide;
         for (std::int64_t task = begin; task < end; ++task)
-            run(worker, apart, work.share(task), work.chunk(task));
+            run(worker, wide, work.share(task), work.chunk(task));
     });
     if (plan.chunks > 1) add_chunks(chunks.get(), plan.chunks, problem.sums(), dw);
 }

@@ -109,7 +109,7 @@ void transpose_group(const Line<T>& line, std::int64_t places, std::int64_t chan
 // Packs some places of a row. The groups' lines begin `stride` numbers apart.
 template <int pitch, class T>
 void pack_line(const Line<T>& line, std::int64_t places, const Groups& groups, std::int64_t stride,
-          Wide<T>* to, Room<Wide<T>>& scratch) {
+          Wide<T>* to, Scratch<Wide<T>>& scratch) {
     using N = Wide<T>;
     if (line.channel != 1) {
         for (const Range& channels : groups.channels) {

@@ -124,7 +124,7 @@ struct FilterPlan {
         for (std::int64_t in = 1; in == 1 || in * 2 * tile_rows <= channels; in *= 2)
             for (std::int64_t out = 1; out == 1 || out * panel <= conv.out; out *= 2) {
                 const double blocks = real(conv.groups * in * out);
-                const auto apart = static_cast<std::int64_t>(std::clamp(
+                const auto count = static_cast<std::int64_t>(std::clamp(
                     std::max(wanted / blocks, windows / kWindows) + 0.99, 1.0, most_chunks));
                 const bool large = (!in_place && bytes_of_x / real(in) > kBytesOfX) ||
                                    (!wide && sums * sizeof(N) / blocks > kBytesOfTask);
@@ -133,13 +133,13 @@ struct FilterPlan {
                 const double copied = windows * real(conv.groups) *
                                       (real(in * conv.out) + real(out * channels) * again);
                 const double cost = (products / kPanel<N> * (large ? 1.2 : 1) + copied / 2) *
-                                        std::max(1.0, wanted / (blocks * real(apart))) +
-                                    real(apart - 1) * sums;
+                                        std::max(1.0, wanted / (blocks * real(count))) +
+                                    real(count - 1) * sums;
                 if (least > 0 && cost >= least) continue;
                 least = cost;
                 in_blocks = in;
                 out_blocks = out;
-                chunks = apart;
+                chunks = count;
             }
     }
 };

@@ -67,10 +67,10 @@ class SmallChannelsGrad {
     // be in the true sum.
     bool run(const N* x, const N* dy, N* dw) const {
         const std::int64_t size = std::ssize(places_) * conv_.out;
-        Room<N> room;
+        Scratch<N> room;
         N* const all = room.of(tasks_ * size);
         parallel_for(tasks_, work(), [&](std::int64_t begin, std::int64_t end) {
-            Room<N> copied;
+            Scratch<N> copied;
             N* const copy = copied.of(conv_.axes[0].k * plane_);
             for (std::int64_t task = begin; task < end; ++task) {
                 N* const sums = all + task * size;

@@ -78,7 +78,7 @@ Wide<T> sum_at(const Pass& pass, const Sweeps& sweeps, const Place& place, const
     return sum;
 }
 
-// A filter that is not finite must not meet zeros that stand for padding: such channels anew.
+// Computes the channels again whose filter is not finite: it must not be multiplied with zeros of the padding.
 template <class T>
 void mend_infinite(const Pass& pass, const T* in, const T* f, T* out) {
     for (std::int64_t channel = 0; channel < pass.out.channels; ++channel) {
@@ -212,7 +212,7 @@ void multiply_packed(const Pass& pass, const Packing& packing, const T* x, const
                                  for (int l = 0; l < v; ++l) sum += some[l];
                                  nan |= std::isnan(sum);
                              });
-                // Zeros for padding make NaN of what is not finite: then without them.
+                // Zeros of the padding times an infinity are NaN: then without them.
                 if (nan) {
                     Place beyond;
                     for (std::size_t a = 0; a < 3; ++a) beyond[a] = tile[a] + places[a];

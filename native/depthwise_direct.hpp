@@ -84,7 +84,7 @@ class Direct {
                               pass_.lanes % line == 0 &&
                               outgrows_cache<T>(pass_.numbers()) &&
                               reinterpret_cast<std::uintptr_t>(out) % kCacheLine == 0;
-        Room<N> room;
+        Scratch<N> room;
         N* weights = room.of(pass_.taps() * weight_step());
         for (std::int64_t t = 0; t < pass_.taps(); ++t)
             widen_weights(f + t * pass_.lanes, weights + t * weight_step());
@@ -122,7 +122,7 @@ class Direct {
         }
     };
 
-    // The taps of each segment along the width, and what they belong to.
+    // The runs of taps of each segment along the width, for a pair of segments along depth and height.
     struct Row {
         const Segment *d = nullptr, *h = nullptr;
         std::vector<Runs> runs;
@@ -162,7 +162,7 @@ class Direct {
             }
     }
 
-    // Results of a row that have the same taps, and where the first of them and its elements stand.
+    // Results of a row that have the same taps, and the offsets of the first of them and of its elements.
     struct Stretch {
         const Runs& runs;
         std::int64_t count, from, from_step, to, to_step;

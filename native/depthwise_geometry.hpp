@@ -98,7 +98,7 @@ void each_tap(const Sweeps& sweeps, F f) {
             for (const Tap& w : sweeps[2]->taps) f(std::array<Tap, 3>{d, h, w});
 }
 
-// Calls f(place, where it stands in a channel) for the places of sweeps from `first` to `last`.
+// Calls f(place, its offset in a channel) for the places of sweeps from `first` to `last`.
 template <class F>
 void each_place(const TensorLayout& out, const Sweeps& sweeps, const Place& first, const Place& last, F f) {
     const auto end = [&](std::size_t i) { return std::min(last[i], sweeps[i]->count); };
@@ -109,7 +109,7 @@ void each_place(const TensorLayout& out, const Sweeps& sweeps, const Place& firs
                 f(Place{d, h, w}, out.row(at(0, d), at(1, h)) + at(2, w) * out.step());
 }
 
-// Where the element of a tap stands in a channel of `in`; -1 if it is padding.
+// The offset of a tap's element in a channel of `in`; -1 if it is padding.
 inline std::int64_t real_element(const TensorLayout& in, const Sweeps& sweeps, const std::array<Tap, 3>& tap,
                        const Place& place) {
     Place element;

@@ -189,7 +189,7 @@ class PackedTile {
     }
 
    private:
-    // Elements of one phase: which of its numbers are real, and where number 0 stands in a channel.
+    // Elements of one phase: which of its numbers are real, and the offset of number 0 in a channel.
     struct Phase {
         Range d, h, w;
         std::int64_t place;

@@ -151,7 +151,7 @@ BACKBLOCKS_INLINED inline Vector<Wide<T>> rounded(const Vector<Wide<T>>& sum) {
 }
 
 // Reduces the windows of a block: the best sum of each, in T, and the index of the tap it has.
-template <class T, bool winners>
+template <class T, bool finds_argmax>
 class WindowReducer {
    public:
     using N = Wide<T>;
@@ -160,20 +160,20 @@ class WindowReducer {
         : x_(x), f_(f), images_(images), filter_width_(filter_width) {
         const auto row = static_cast<std::size_t>(blocking.columns * blocking.together);
         best_.resize(static_cast<std::size_t>(blocking.rows) * row);
-        if (winners) winner_.resize(best_.size());
+        if (finds_argmax) argmax_.resize(best_.size());
         elements_.resize(row);
         filter_.resize(row);
     }
 
-    // The first of a row of windows; those of a block that are in one column stand together.
+    // The best sums, and the argmax, of a row of windows of the block.
     const N* best(const WindowBlock& block, std::int64_t h) const { return best_.data() + row(block, h); }
-    const Lane<N>* winner(const WindowBlock& block, std::int64_t h) const {
-        return winner_.data() + row(block, h);
+    const Lane<N>* argmax(const WindowBlock& block, std::int64_t h) const {
+        return argmax_.data() + row(block, h);
     }
 
     void operator()(const WindowBlock& block) {
         std::fill(best_.begin(), best_.end(), -std::numeric_limits<N>::infinity());
-        std::fill(winner_.begin(), winner_.end(), 0);
+        std::fill(argmax_.begin(), argmax_.end(), 0);
         const ImageAxis &h = images_.h, &w = images_.w;
         for (std::int64_t i = 0; i < h.count(); ++i) {
             const Tap& down = h.taps[static_cast<std::size_t>(i)];
@@ -220,21 +220,21 @@ class WindowReducer {
             from = elements_.data();
         }
         const std::int64_t at = row(block, y) + (columns.first - block.w.first) * width;
-        reduce(from, columns.size() * width, best_.data() + at, winner_.data() + at, number);
+        reduce(from, columns.size() * width, best_.data() + at, argmax_.data() + at, number);
     }
 
-    // best[i] = max(best[i], x[i] + f[i]); where that is larger, winner[i] = number
-    void reduce(const T* x, std::int64_t count, N* best, Lane<N>* winner, Lane<N> number) const {
+    // best[i] = max(best[i], x[i] + f[i]); where that is larger, argmax[i] = number
+    void reduce(const T* x, std::int64_t count, N* best, Lane<N>* argmax, Lane<N> number) const {
         const T* f = filter_.data();
         each_vector<N>(count, [=](std::int64_t i, auto lanes) BACKBLOCKS_INLINED {
             const Vector<N> sum = rounded<T>(load(x + i, lanes) + load(f + i, lanes));
             const Vector<N> old = load(best + i, lanes);
-            if constexpr (winners) {
-                const Vector<Lane<N>> before = load(winner + i, lanes);
+            if constexpr (finds_argmax) {
+                const Vector<Lane<N>> before = load(argmax + i, lanes);
                 const Vector<Lane<N>> better =
                     (sum > old) | ((sum != sum) & (old == old)) | (before == 0);
                 store<N>(better ? sum : old, best + i, lanes);
-                store<Lane<N>>(better ? broadcast(number) : before, winner + i, lanes);
+                store<Lane<N>>(better ? broadcast(number) : before, argmax + i, lanes);
             } else {
                 store<N>((sum > old) | (sum != sum) ? sum : old, best + i, lanes);
             }
@@ -245,7 +245,7 @@ class WindowReducer {
     const Images& images_;
     std::int64_t filter_width_;
     std::vector<N> best_;
-    std::vector<Lane<N>> winner_;
+    std::vector<Lane<N>> argmax_;
     std::vector<T> elements_, filter_;
 };
 
@@ -270,17 +270,17 @@ void dilate(const T* x, const T* f, T* y, const Conv& conv) {
     });
 }
 
-// Calls f(winner, dy, window, channel) for each number in a row of a block that has a winner: the
+// Calls f(argmax, dy, window, channel) for each number in a row of a block that has an argmax: the
 // tap's number, the gradient, and which window of the row and which of its channels it is.
 template <class T, class F>
-void each_winner(const WindowReducer<T, true>& reducer, const Images& images, const WindowBlock& block,
+void each_argmax(const WindowReducer<T, true>& reducer, const Images& images, const WindowBlock& block,
                  std::int64_t h, const T* dy, F f) {
     const std::int64_t width = block.channels.size();
-    const auto* winner = reducer.winner(block, h);
+    const auto* argmax = reducer.argmax(block, h);
     dy += images.window(block.image, h, block.w.first) + block.channels.first;
-    for (std::int64_t w = 0; w < block.w.size(); ++w, winner += width, dy += images.channels)
+    for (std::int64_t w = 0; w < block.w.size(); ++w, argmax += width, dy += images.channels)
         for (std::int64_t c = 0; c < width; ++c)
-            if (winner[c] > 0) f(winner[c], widen(dy[c]), w, c);
+            if (argmax[c] > 0) f(argmax[c], widen(dy[c]), w, c);
 }
 
 // Tiles of elements for their gradients. Windows near the border of a tile are looked at for each tile
@@ -337,15 +337,15 @@ void input_grad(const T* x, const T* f, const T* dy, T* dx, const Conv& conv) {
                 for (std::int64_t o = block.h.first; o < block.h.last; ++o) {
                     const std::int64_t at = sum_at(o * h.s, block.w.first * w.s);
                     const std::int64_t step = w.s * tiles.together;
-                    each_winner(reducer, images, block, o, dy,
-                                [&](auto winner, N d, std::int64_t window, std::int64_t c) {
+                    each_argmax(reducer, images, block, o, dy,
+                                [&](auto argmax, N d, std::int64_t window, std::int64_t c) {
                                     const auto from = at + window * step + c;
                                     sums[static_cast<std::size_t>(
-                                        from + distances[static_cast<std::size_t>(winner)])] += d;
+                                        from + distances[static_cast<std::size_t>(argmax)])] += d;
                                 });
                 }
             });
-            // Elements stand together if all their channels do.
+            // Elements are contiguous if all their channels are in the tile.
             const std::int64_t width = tile.channels.size();
             const std::int64_t together = width == images.channels ? tile.w.size() : 1;
             for (std::int64_t y = tile.h.first; y < tile.h.last; ++y)
@@ -395,9 +395,9 @@ void filter_grad(const T* x, const T* f, const T* dy, T* df, const Conv& conv) {
                     each_window_block(blocking, all, [&](const WindowBlock& block) {
                         reducer(block);
                         for (std::int64_t o = block.h.first; o < block.h.last; ++o)
-                            each_winner(reducer, images, block, o, dy,
-                                        [&](auto winner, double d, std::int64_t, std::int64_t c) {
-                                            sums[(winner - 1) * together + c] += d;
+                            each_argmax(reducer, images, block, o, dy,
+                                        [&](auto argmax, double d, std::int64_t, std::int64_t c) {
+                                            sums[(argmax - 1) * together + c] += d;
                                         });
                     });
                 }

@@ -1,5 +1,5 @@
 // The system hands out memory page by page, at first use, and clears it: filling a fresh result of
-// 32 MB takes 20 ms, of which the kernel that fills it needs 1.5. So blocks of results that are no
+// 32 MB takes 20 ms, of which the kernel that fills it needs 1.5. So buffers of results that are no
 // longer wanted are kept for the next, and large ones lie on huge pages.
 #include "memory.hpp"
 
@@ -29,7 +29,7 @@ std::size_t rounded_up(std::size_t bytes, std::size_t to) {
     return std::max((bytes + to - 1) / to, std::size_t{1}) * to;
 }
 
-// Whether a block lies on huge pages of its own.
+// Whether a buffer lies on huge pages of its own.
 bool is_large(std::size_t capacity) { return capacity >= kHugePage; }
 
 std::size_t capacity_for(std::size_t bytes) {
@@ -82,11 +82,11 @@ void to_system(void* data, std::size_t capacity) {
 
 class Store {
    public:
-    // A kept block with room for `capacity`, which is set to what it has; null if there is none.
+    // A kept buffer with room for `capacity`, which is set to what it has; null if there is none.
     void* take(std::size_t& capacity) {
         const std::lock_guard lock(mutex_);
         const auto found = by_capacity_.lower_bound(capacity);
-        // A block much larger than needed waits for a result of its own size.
+        // A buffer much larger than needed waits for a result of its own size.
         if (found == by_capacity_.end() || found->first - capacity > capacity / 4) return nullptr;
         void* const data = found->second->data;
         capacity = found->first;
@@ -96,13 +96,13 @@ class Store {
         return data;
     }
 
-    // Whether the block is kept; if not, it is the caller's still. The oldest make room for it.
+    // Whether the buffer is kept; if not, it is the caller's still. The oldest make room for it.
     bool keep(void* data, std::size_t capacity) noexcept try {
-        Blocks gone;
+        Buffers gone;
         {
             const std::lock_guard lock(mutex_);
             if (capacity > most_) return false;
-            Blocks one{{data, capacity}};
+            Buffers one{{data, capacity}};
             // Before others of its size: the one that was used last is the likeliest to be in the cache.
             by_capacity_.emplace_hint(by_capacity_.lower_bound(capacity), capacity, one.begin());
             by_age_.splice(by_age_.begin(), one);
@@ -117,7 +117,7 @@ class Store {
 
     // Keeps so many bytes at most, and says how many it gave back.
     std::size_t trim_to(std::size_t bytes) {
-        Blocks gone;
+        Buffers gone;
         {
             const std::lock_guard lock(mutex_);
             gone = let_go(bytes);
@@ -151,11 +151,11 @@ class Store {
         void* data;
         std::size_t capacity;
     };
-    using Blocks = std::list<Kept>;
+    using Buffers = std::list<Kept>;
 
     // Takes the oldest out until so many bytes are left.
-    Blocks let_go(std::size_t left) {
-        Blocks gone;
+    Buffers let_go(std::size_t left) {
+        Buffers gone;
         while (kept_ > left) {
             const auto oldest = std::prev(by_age_.end());
             kept_ -= oldest->capacity;
@@ -166,7 +166,7 @@ class Store {
     }
 
     // That takes the system its time, in which others need not wait.
-    static std::size_t give_back(const Blocks& gone) {
+    static std::size_t give_back(const Buffers& gone) {
         std::size_t bytes = 0;
         for (const auto& [data, capacity] : gone) {
             to_system(data, capacity);
@@ -176,8 +176,8 @@ class Store {
     }
 
     std::mutex mutex_;
-    Blocks by_age_;  // the newest first
-    std::multimap<std::size_t, Blocks::iterator> by_capacity_;  // and of one capacity too
+    Buffers by_age_;  // the newest first
+    std::multimap<std::size_t, Buffers::iterator> by_capacity_;  // and of one capacity too
     std::size_t kept_ = 0;
     std::size_t most_ = std::min(machine_bytes() / 8, std::size_t{1} << 30);
 };
@@ -194,7 +194,7 @@ Store& store() {
 
 }  // namespace
 
-Block::Block(std::size_t bytes)
+Buffer::Buffer(std::size_t bytes)
     : bytes_(bytes), capacity_(capacity_for(bytes)), data_(store().take(capacity_)) {
     if (data_) return;
     try {
@@ -205,7 +205,7 @@ Block::Block(std::size_t bytes)
     }
 }
 
-Block::~Block() {
+Buffer::~Buffer() {
     if (!store().keep(data_, capacity_)) to_system(data_, capacity_);
 }
 

@@ -1,4 +1,4 @@
-// Memory for results, kept for the next one. No Python in here.
+// A caching allocator: the memory of results is kept for the next one. No Python in here.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace backblocks {
 
-// A block of memory that begins a cache line. Its content is left over from earlier.
-class Block {
+// A buffer that begins a cache line, with undefined contents.
+class Buffer {
    public:
-    // Takes a kept block that fits, or a new one. Throws std::bad_alloc.
-    explicit Block(std::size_t bytes);
-    // Keeps the memory for the next block.
-    ~Block();
-    Block(const Block&) = delete;
-    Block& operator=(const Block&) = delete;
+    // Takes a kept buffer that fits, or a new one. Throws std::bad_alloc.
+    explicit Buffer(std::size_t bytes);
+    // Keeps the memory for the next buffer.
+    ~Buffer();
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
 
     void* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }
@@ -26,27 +26,27 @@ class Block {
     void* data_;
 };
 
-// Memory to work in, with anything in it.
+// Scratch memory of a kernel, with undefined contents.
 template <class N>
-class Room {
+class Scratch {
    public:
-    N* get() const { return block_ ? static_cast<N*>(block_->data()) : nullptr; }
+    N* get() const { return buffer_ ? static_cast<N*>(buffer_->data()) : nullptr; }
 
-    // Room for so many numbers. What was there may be lost.
+    // Memory for so many numbers. Earlier contents may be lost.
     N* of(std::int64_t count) {
         const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(N);
-        if (!block_ || block_->bytes() < bytes) {
-            block_.reset();
-            block_ = std::make_unique<Block>(bytes);
+        if (!buffer_ || buffer_->bytes() < bytes) {
+            buffer_.reset();
+            buffer_ = std::make_unique<Buffer>(bytes);
         }
         return get();
     }
 
    private:
-    std::unique_ptr<Block> block_;
+    std::unique_ptr<Buffer> buffer_;
 };
 
-// How many bytes are kept for blocks to come, and how many may be.
+// How many bytes are kept for buffers to come, and how many may be.
 std::size_t kept_bytes();
 std::size_t most_kept_bytes();
 void set_most_kept_bytes(std::size_t bytes);

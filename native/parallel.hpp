@@ -1,4 +1,4 @@
-// Loops spread over the processor's cores. No Python in here.
+// Parallel loops on a thread pool. No Python in here.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace backblocks {
 int num_threads();
 void set_num_threads(int count);
 
-// What the thread that called a loop does now and then between pieces, if the loop is long or one of
-// many that follow each other. To end the loop it throws, and nobody begins another piece.
+// A callback of the thread that called a loop, now and then between chunks, if the loop is long or one of
+// many that follow each other. To end the loop it throws, and no other chunk is begun.
 using Interrupt = void (*)();
 void set_interrupt(Interrupt interrupt);
 
@@ -22,15 +22,15 @@ struct LoopSplit {
 // Of n steps that read and write so many bytes in all: little work stays on the calling thread.
 LoopSplit split_loop(std::int64_t n, std::int64_t bytes);
 
-using Piece = void (*)(const void* body, std::int64_t begin, std::int64_t end);
-void run_pieces(std::int64_t n, std::int64_t bytes, Piece piece, const void* body);
+using Chunk = void (*)(const void* body, std::int64_t begin, std::int64_t end);
+void run_chunks(std::int64_t n, std::int64_t bytes, Chunk chunk, const void* body);
 
-// Calls body(begin, end) for pieces that together are 0 .. n - 1, in any order and at once.
+// Calls body(begin, end) for chunks that together are 0 .. n - 1, in any order and at once.
 // `bytes` is what the whole loop reads and writes: little work stays on the calling thread.
 // May be called from any thread, also while another loop runs, and in a forked child.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t bytes, const Body& body) {
-    run_pieces(
+    run_chunks(
         n, bytes,
         [](const void* it, std::int64_t begin, std::int64_t end) {
             (*static_cast<const Body*>(it))(begin, end);

@@ -7,7 +7,7 @@
 // compared. The argmax of a row of windows is found first, because memory takes long rows faster than a
 // few elements here and a few there.
 //
-// Each algorithm is a class with two functions: begin_row(rows, dy) finds what a row of windows gives,
+// Each algorithm is a class with two functions: begin_row(rows, dy) finds the shares of a row of windows,
 // write_row(to, i) writes row i of the elements that they cover. NonOverlapping walks the rows.
 #pragma once
 
@@ -196,7 +196,7 @@ class MaxByChannels {
     const WindowRow row_;
     const B* const x_;
     const StreamingRows<T> rows_of_dx_;
-    Room<B> scratch_;
+    Scratch<B> scratch_;
     B *shares_, *argmax_;
 };
 
@@ -295,7 +295,7 @@ class MaxByColumns {
     const WindowRow row_;
     const B* const x_;
     const StreamingRows<T> rows_of_dx_;
-    Room<B> scratch_;
+    Scratch<B> scratch_;
     B *taking_row_, *share_, *largest_, *row_of_largest_;  // of columns
     B* window_shares_;
 };
@@ -391,7 +391,7 @@ class MaxByPairs {
     T* const dx_;
     const std::int64_t first_;  // element of the full windows
     const StreamingRows<T> rows_of_dx_;
-    Room<B> scratch_;
+    Scratch<B> scratch_;
     B *shares_, *argmax_;
 };
 
@@ -473,7 +473,7 @@ class AvgShares {
     }
 
     const bool pairs_;
-    Room<B> scratch_;
+    Scratch<B> scratch_;
     B* const shares_;
 };
 
@@ -498,7 +498,7 @@ class AvgByRows {
    private:
     const AvgShares<T> shares_;
     const bool large_;
-    Room<Raw<T>> scratch_;
+    Scratch<Raw<T>> scratch_;
     Raw<T>* const spread_;
 };
 

@@ -385,7 +385,7 @@ class Separable {
     std::int64_t channels_;
     std::int64_t row_size_;  // numbers of `gives`
     RowBuffers<T, N> buffers_;
-    Room<N> scratch_;
+    Scratch<N> scratch_;
     N *largest_, *shares_, *argmax_;
     bool dense_;
     N *dense_shares_, *dense_argmax_;  // k - 1 windows before the first element, then one at each

@@ -161,7 +161,7 @@ class RowBuffers {
     const PoolGradient<T>& all_;
     std::int64_t size_;               // numbers of a buffer
     std::vector<std::int64_t> made_;  // the row of windows in each buffer
-    Room<N> scratch_;
+    Scratch<N> scratch_;
     N* rows_;
 };
 

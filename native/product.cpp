@@ -34,7 +34,7 @@ constexpr std::int64_t kRows = 96;
 // Numbers that are packed at most at a time.
 constexpr std::int64_t kMostPacked = std::int64_t{1} << 22;
 // Depths at which panels are transposed as they are packed, and numbers that are packed on the stack.
-constexpr std::int64_t kLittle = 16, kLittleRoom = 2048;
+constexpr std::int64_t kLittle = 16, kStackNumbers = 2048;
 // Rows of b that several tiles go through, before the next.
 constexpr std::int64_t kPartRows = 128;
 // Columns of dot products, at most.
@@ -237,7 +237,7 @@ class ByDots {
     void multiply(bool alone) const {
         const Even groups(p_.rows, kMostRows), shared = groups_of_rows();
         const std::int64_t tasks = shared.parts, cuts = parts_of_sums(tasks);
-        Room<N> parts, copy;
+        Scratch<N> parts, copy;
         if (cuts > 1) parts.of(cuts * p_.rows * columns);
         const bool copied = columns > 1 && p_.b.row != 1;
         if (copied && tasks > 1) copy_columns(0, p_.inner, copy.of(columns * p_.inner), p_.inner);
@@ -345,9 +345,9 @@ class ByRows {
 
     void multiply(bool alone) const {
         const std::int64_t chunks = this->chunks(), cuts = parts_of_sums();
-        Room<N> room;
+        Scratch<N> scratch;
         const bool direct = cuts == 1 && p_.c.column == 1;
-        const Matrix<N> parts{direct ? p_.c.data : room.of(cuts * p_.rows * p_.columns),
+        const Matrix<N> parts{direct ? p_.c.data : scratch.of(cuts * p_.rows * p_.columns),
                               direct ? p_.c.row : p_.columns, 1};
         share(alone, chunks * cuts, p_.bytes(), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
@@ -423,7 +423,7 @@ class ByRows {
     template <int vectors>
     void in_registers(std::int64_t row, std::int64_t k, std::int64_t last, std::int64_t from, std::int64_t count,
                       N* c) const {
-        constexpr int whole = vectors - 1, ways = vectors <= 2 ? 4 : vectors <= 4 ? 2 : 1;
+        constexpr int full = vectors - 1, ways = vectors <= 2 ? 4 : vectors <= 4 ? 2 : 1;
         const Tail tail = tail_of<N>(count);
         Vector<N> sum[ways][vectors] = {};
         const auto add = [&](int way, std::int64_t at) BACKBLOCKS_INLINED {
@@ -432,9 +432,9 @@ class ByRows {
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; ++v) fetch_ahead(b + v * kLanes<N>);
 #pragma GCC unroll 8
-            for (int v = 0; v < whole; ++v) sum[way][v] += load_vector(b + v * kLanes<N>) * factor;
-            sum[way][whole] += (tail.count == 0 ? load_vector(b + whole * kLanes<N>)
-                                                        : load(b + whole * kLanes<N>, tail)) *
+            for (int v = 0; v < full; ++v) sum[way][v] += load_vector(b + v * kLanes<N>) * factor;
+            sum[way][full] += (tail.count == 0 ? load_vector(b + full * kLanes<N>)
+                                                        : load(b + full * kLanes<N>, tail)) *
                                factor;
         };
         for (; k + ways <= last; k += ways)
@@ -445,7 +445,7 @@ class ByRows {
         for (int v = 0; v < vectors; ++v) {
 #pragma GCC unroll 4
             for (int w = 1; w < ways; ++w) sum[0][v] += sum[w][v];
-            if (v < whole || tail.count == 0) store_vector(c + v * kLanes<N>, sum[0][v]);
+            if (v < full || tail.count == 0) store_vector(c + v * kLanes<N>, sum[0][v]);
             else store_tail(sum[0][v], c + v * kLanes<N>, tail);
         }
     }
@@ -522,28 +522,28 @@ class Tiles {
         // As many columns, of as many rows of b, as may be packed at once.
         const std::int64_t depth = std::min(p_.inner, kMostPacked / kPanel<N>);
         const std::int64_t panels = std::max<std::int64_t>(kMostPacked / depth / kPanel<N>, 1);
-        Room<N> room;
+        Scratch<N> scratch;
         for (std::int64_t k = 0; k < p_.inner; k += depth)
             for (std::int64_t j = 0; j < p_.columns; j += panels * kPanel<N>)
                 packed(alone, k, std::min(depth, p_.inner - k), j,
-                       std::min(p_.columns - j, panels * kPanel<N>), room);
+                       std::min(p_.columns - j, panels * kPanel<N>), scratch);
     }
 
    private:
-    // A vector at the right edge reads on into the next row, and the rows where that would be past the
-    // end are copied.
+    // A vector at the right edge reads on into the next row; the rows where that would be beyond the end are
+    // copied.
     template <int vectors>
     void in_place(std::int64_t first, std::int64_t real) const {
         constexpr std::int64_t width = vectors * kLanes<N>;
-        const std::int64_t past = std::max<std::int64_t>(first + width - p_.columns, 0);
-        const std::int64_t copied = std::min(div_up(past, p_.b.row), p_.inner);
+        const std::int64_t beyond = std::max<std::int64_t>(first + width - p_.columns, 0);
+        const std::int64_t copied = std::min(div_up(beyond, p_.b.row), p_.inner);
         const std::int64_t in_place = p_.inner - copied;
         N last[width * width];
         for (std::int64_t k = 0; k < copied; ++k) {
-            constexpr std::int64_t whole = width - kLanes<N>;
+            constexpr std::int64_t full = width - kLanes<N>;
             const N* const b = p_.b.at(in_place + k, first);
-            if (whole > 0) store_vector(last + k * width, load_vector(b));
-            store_vector(last + k * width + whole, load(b + whole, tail_of<N>(real)));
+            if (full > 0) store_vector(last + k * width, load_vector(b));
+            store_vector(last + k * width + full, load(b + full, tail_of<N>(real)));
         }
         // Several tiles go through the same part of b.
         const std::int64_t part = p_.rows <= most_rows(vectors) ? in_place : kPartRows;
@@ -575,11 +575,11 @@ class Tiles {
     }
 
     void packed(bool alone, std::int64_t from, std::int64_t depth, std::int64_t first,
-                std::int64_t columns, Room<N>& room) const {
+                std::int64_t columns, Scratch<N>& scratch) const {
         const std::int64_t panels = div_up(columns, kPanel<N>);
-        N little[kLittleRoom];
+        N little[kStackNumbers];
         const std::int64_t numbers = panels * kPanel<N> * depth;
-        N* const memory = numbers <= kLittleRoom ? little : room.of(numbers);
+        N* const memory = numbers <= kStackNumbers ? little : scratch.of(numbers);
         const auto real = [&](std::int64_t panel) {
             return std::min<std::int64_t>(columns - panel * kPanel<N>, kPanel<N>);
         };
@@ -618,7 +618,7 @@ class Tiles {
         });
     }
 
-    // Some rows of c, in one panel: adds what `depth` rows of b give, from row k on.
+    // Adds the products of `depth` rows of b, from row k on, to some rows of c in one panel.
     template <int vectors>
     void all_rows(std::int64_t begin, std::int64_t rows, std::int64_t k, std::int64_t depth,
                   std::int64_t first, std::int64_t real, const N* b, std::int64_t b_step) const {
@@ -643,31 +643,31 @@ class Tiles {
     BACKBLOCKS_INLINE void tile(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns,
               bool begin, const Add& add) const {
         const Matrix<N> c{p_.c.at(row, column), p_.c.row, p_.c.column};
-        const bool whole = columns == vectors * kLanes<N> && c.column == 1;
-        const bool apart = c.column != 1;
+        const bool full = columns == vectors * kLanes<N> && c.column == 1;
+        const bool strided = c.column != 1;
         Edge<N> edge;
         with_constant<8>(rows, [&](auto count) BACKBLOCKS_INLINED {
             std::int64_t places[count];
-            for (int i = 0; i < count; ++i) places[i] = i * (apart ? kPanel<N> : c.row);
-            N* const sums = apart ? edge.sums : c.data;
+            for (int i = 0; i < count; ++i) places[i] = i * (strided ? kPanel<N> : c.row);
+            N* const sums = strided ? edge.sums : c.data;
             const Tail tail = tail_of<N>(columns);
             Tile<N, count, vectors> tile;
             if (begin) {
                 tile.clear();
-            } else if (whole || apart) {
-                if (apart) edge.load(c, rows, columns);
+            } else if (full || strided) {
+                if (strided) edge.load(c, rows, columns);
                 tile.load(sums, places);
             } else {
                 load_tail_tile(tile, sums, places, tail);
             }
             add(tile);
-            if (whole || apart) tile.store(sums, places);
+            if (full || strided) tile.store(sums, places);
             else store_tail_tile(tile, sums, places, tail);
         });
-        if (apart) edge.store(c, rows, columns);
+        if (strided) edge.store(c, rows, columns);
     }
 
-    // Adds what `depth` rows of b give, from row k on. a is read where it lies.
+    // Adds the products of `depth` rows of b, from row k on. a is read in place.
     template <int rows, int vectors>
     BACKBLOCKS_INLINE void add(Tile<N, rows, vectors>& tile, std::int64_t row, std::int64_t k,
                                std::int64_t depth, const N* b, std::int64_t b_step) const {

@@ -1,5 +1,5 @@
-// Window reduction: from the elements of a window to one result. What all kernels share that have one
-// result for each window.
+// Window reduction: from the elements of a window to one result, for all kernels that have one result for each
+// window.
 //
 // The elements of a window are reduced in registers, in the order of memory, and nothing is stored but
 // results. Vectors run over the channels or, where windows are one element apart or there is one channel
@@ -18,7 +18,7 @@
 
 namespace backblocks::ISA {
 
-// What the elements of a window are reduced to.
+// The result of a window reduction.
 enum class Reduction {
     sum,
     max,
@@ -190,7 +190,7 @@ struct Box {
     std::int64_t real() const { return depth * height * width; }
 };
 
-// How far apart the elements are that stand in neighbouring lanes: 1, 2, or the box's stride.
+// The distance of the elements in neighbouring lanes: 1, 2, or the box's stride.
 enum class LaneStride { one, two, any };
 
 // Reduces the windows of a box. Its parts are inlined into reduce_box, below.
@@ -351,7 +351,7 @@ __attribute__((noinline)) void reduce_box(const ReduceInputs<T>& in, const Box& 
     using N = Reduced<reduction, T>;
     using Reducer = BoxReducer<reduction, T, lane_stride, indexed>;
     constexpr int most = Reducer::most_vectors;
-    // By value: the compiler keeps in registers what no store can alias.
+    // By value: no store can alias it, and the compiler keeps it in registers.
     const auto reduce = [=, reducer = Reducer(in, box)](std::int64_t i, auto full_or_tail, auto vectors)
                             BACKBLOCKS_INLINED { reducer(i, full_or_tail, vectors, finish); };
     // Elements of many vectors are read in long stretches. Sums of fewer were faster four vectors at a time.
@@ -360,7 +360,7 @@ __attribute__((noinline)) void reduce_box(const ReduceInputs<T>& in, const Box& 
     each_vectors<N, most>(box.length, reduce);
 }
 
-// What the lanes of a vector are: the channels of one window, or the full windows of a row.
+// The axis that vectors run over: the channels of one window, or the full windows of a row.
 enum class VectorsOver {
     channels,
     windows,          // one element apart: the row is read as it lies in memory

@@ -222,7 +222,7 @@ class Columns {
     const ColumnBuffer buffer_;
     const bool dense_;
     std::int64_t first_ = 0;  // the first column that is in the buffer
-    Room<N> scratch_;
+    Scratch<N> scratch_;
     N *values_, *indices_, *picked_, *dense_results_;
 };
 

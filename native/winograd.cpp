@@ -65,17 +65,17 @@ struct Plan {
 template <int planes, class T>
 void transform_filters(const Plan<T>& plan, const T* filters, Wide<T>* packed) {
     using N = Wide<T>;
-    const std::int64_t ins = plan.conv.ins, apart = ins * plan.panels.all();
-    const std::int64_t work = apart * plan.tiles.points();
+    const std::int64_t ins = plan.conv.ins, stride = ins * plan.panels.all();
+    const std::int64_t work = stride * plan.tiles.points();
     parallel_for(plan.panels.count(), work, [&](std::int64_t begin, std::int64_t end) {
-        Room<N> taps;
+        Scratch<N> taps;
         for (std::int64_t panel = begin; panel < end; ++panel) {
             const std::int64_t size = ins * plan.panels.width(panel), all = plan.conv.depth.n;
             N* from = taps.of(all / ins * size);
             pack(plan.conv, filters, panel, {0, all}, from);
             for (std::int64_t i = 0; i < size; i += kLanes<N>)
                 Cube<N, planes>{}.filters(from + i, size, packed + ins * plan.panels.first(panel) + i,
-                                       apart);
+                                       stride);
         }
     });
 }
@@ -116,10 +116,10 @@ class Worker {
 
    private:
     void multiply(const TileBox& box, const View<const T>& view) {
-        const std::int64_t ins = plan_.conv.ins, apart = plan_.inputs_stride();
+        const std::int64_t ins = plan_.conv.ins, stride = plan_.inputs_stride();
         zeros_.resize(static_cast<std::size_t>(ins));
-        transform_inputs<planes>(box, view, ins, zeros_.data(), points_.of(apart * Cube::points),
-                                  ins, apart);
+        transform_inputs<planes>(box, view, ins, zeros_.data(), points_.of(stride * Cube::points),
+                                  ins, stride);
         count_ = box.count();
         sums_.of(plan_.sums_stride() * Cube::points);
         for (std::int64_t point = 0; point < Cube::points; ++point)
@@ -144,7 +144,7 @@ class Worker {
     }
 
     bool to_targets(const TileBox& box, const View<T>& view) const {
-        const std::int64_t apart = plan_.sums_stride();
+        const std::int64_t stride = plan_.sums_stride();
         Vector<N> zeros{};
         box.each_tile([&](std::int64_t tile, std::int64_t image, const auto& at) {
             std::array<T*, 8> elements;
@@ -154,7 +154,7 @@ class Worker {
             const N* const from = sums_.get() + tile * plan_.panels.all();
             Cube cube;
             each_vector<N>(plan_.conv.outs, [&](std::int64_t c, auto) {
-                zeros += cube.outputs(from + c, apart, elements.data(), c);
+                zeros += cube.outputs(from + c, stride, elements.data(), c);
             });
         });
         return !any_nan(zeros);
@@ -179,12 +179,12 @@ class Worker {
     T* const targets_;
     std::int64_t count_ = 0;  // tiles of the box
     std::vector<T> zeros_;
-    Room<N> points_, sums_, sources_room_, targets_room_;
+    Scratch<N> points_, sums_, sources_room_, targets_room_;
 };
 
 template <int planes, class T>
 bool convolve(const Plan<T>& plan, const T* sources, const T* filters, T* targets) {
-    Room<Wide<T>> packed;
+    Scratch<Wide<T>> packed;
     packed.of(plan.tiles.points() * plan.conv.ins * plan.panels.all());
     transform_filters<planes>(plan, filters, packed.get());
     std::atomic<bool> finite{true};

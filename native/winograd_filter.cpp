@@ -45,7 +45,7 @@ using namespace ISA;
 constexpr std::int64_t kOwnStep = 1 << 20, kStep = 4 << 20;
 // Tiles whose products are added up before they are added to the sums.
 constexpr std::int64_t kDepth = 256;
-// Parts of the tiles whose sums are made apart. Fewer would leave cores idle; all take so many bytes.
+// Parts of the tiles that have sums of their own. Fewer would leave cores idle; all take so many bytes.
 constexpr std::int64_t kMostParts = 16, kLeastParts = 8;
 constexpr std::int64_t kBytesOfParts = 9 << 20;
 
@@ -146,14 +146,14 @@ class Gradient {
         const std::int64_t bytes = shared(count_ * points * (plan_.conv.ins + plan_.conv.outs) *
                                           std::int64_t{sizeof(N)});
         parallel_for(boxes.size(), bytes, [&](std::int64_t begin, std::int64_t end) {
-            Room<N> scratch;
+            Scratch<N> scratch;
             for (std::int64_t i = begin; i < end; ++i)
                 transform(TileBox(plan_.tiles, boxes.first + i), firsts[static_cast<std::size_t>(i)],
                           scratch);
         });
     }
 
-    void transform(const TileBox& box, std::int64_t first, Room<N>& scratch) {
+    void transform(const TileBox& box, std::int64_t first, Scratch<N>& scratch) {
         const ConvPlan& conv = plan_.conv;
         const auto transform_x = [&](const View<const T>& view) {
             transform_inputs<planes>(box, view, conv.ins, zeros_.data(),
@@ -212,7 +212,7 @@ class Gradient {
     const T* const all_dy_;
     const std::vector<T> zeros_;
     std::int64_t count_ = 0;  // tiles that are at the points
-    Room<N> x_, dy_;
+    Scratch<N> x_, dy_;
 };
 
 // Transforms the sums to dw. Gives whether all of it is finite.
@@ -240,7 +240,7 @@ bool inverse_transform(const Plan<T>& plan, const Wide<T>* sums, T* dw) {
 template <int planes, class T>
 bool run(const Plan<T>& plan, const T* x, const T* dy, T* dw) {
     using N = Wide<T>;
-    Room<N> room;
+    Scratch<N> room;
     N* const sums = room.of(plan.parts * plan.sums_size());
     const Parts parts{plan.steps(), plan.parts};
     parallel_for(plan.parts, plan.conv.work, [&](std::int64_t begin, std::int64_t end) {

@@ -20,7 +20,7 @@ namespace backblocks::ISA {
 using namespace convolution;
 
 // Bytes of a box's transformed inputs and products: as many as the L2 cache has room for, unless so few
-// tiles would fetch the filters too often; and what is too much.
+// tiles would fetch the filters too often; and the most for which Winograd is chosen.
 constexpr std::int64_t kBytesOfBox = 320 << 10, kMostBytesOfBox = 4 << 20;
 constexpr std::int64_t kLeastTilesOfBox = 24;
 
@@ -154,7 +154,7 @@ struct TileBox {
 
     // Room for copies that have the channels last.
     template <class N>
-    View<N> copies(Room<N>& room, std::int64_t channels,
+    View<N> copies(Scratch<N>& room, std::int64_t channels,
                    Range (TileAxis::*elements)(Range) const) const {
         View<N> view{};
         for (std::size_t i = 0; i < 3; ++i) view.elements[i] = (tiles.axes[i].*elements)(at[i + 1]);
@@ -167,7 +167,7 @@ struct TileBox {
     // Copies elements that have the channels first.
     template <class N>
     View<const N> transposed(const N* from, const Strides& strides, std::int64_t channels,
-                         Range (TileAxis::*elements)(Range) const, Room<N>& room) const {
+                         Range (TileAxis::*elements)(Range) const, Scratch<N>& room) const {
         const View<N> view = copies(room, channels, elements);
         each_row(view, strides, [&](std::int64_t place, N* row) {
             transpose(
@@ -192,11 +192,11 @@ struct TileBox {
     }
 };
 
-// Transforms the inputs of the tiles of a box. Points are `apart`; at each a tile has `pitch` numbers.
+// Transforms the inputs of the tiles of a box. Points are `stride` numbers apart; at each a tile has `pitch` numbers.
 // Elements that are padding are `zeros`.
 template <int planes, class N, class T>
 void transform_inputs(const TileBox& box, const View<const T>& view, std::int64_t channels,
-                       const T* zeros, N* to, std::int64_t pitch, std::int64_t apart) {
+                       const T* zeros, N* to, std::int64_t pitch, std::int64_t stride) {
     const auto& axes = box.tiles.axes;
     box.each_tile([&](std::int64_t tile, std::int64_t image, const auto& at) {
         std::array<const T*, planes * 16> elements;
@@ -204,7 +204,7 @@ void transform_inputs(const TileBox& box, const View<const T>& view, std::int64_
                                       axes[2].element(at[2]), zeros, elements.data());
         Cube<N, planes> cube;
         each_vector<N>(channels, [&](std::int64_t c, auto) {
-            cube.inputs(elements.data(), c, to + tile * pitch + c, apart);
+            cube.inputs(elements.data(), c, to + tile * pitch + c, stride);
         });
     });
 }
@@ -212,7 +212,7 @@ void transform_inputs(const TileBox& box, const View<const T>& view, std::int64_
 // The same of gradients in the outputs.
 template <int planes, class N, class T>
 void transform_gradients(const TileBox& box, const View<const T>& view, std::int64_t channels,
-                         const T* zeros, N* to, std::int64_t pitch, std::int64_t apart) {
+                         const T* zeros, N* to, std::int64_t pitch, std::int64_t stride) {
     const std::int64_t step = box.tiles.axes[0].step;
     box.each_tile([&](std::int64_t tile, std::int64_t image, const auto& at) {
         std::array<const T*, 8> elements;
@@ -220,7 +220,7 @@ void transform_gradients(const TileBox& box, const View<const T>& view, std::int
                                                     elements.data());
         Cube<N, planes> cube;
         each_vector<N>(channels, [&](std::int64_t c, auto) {
-            cube.gradients(elements.data(), c, to + tile * pitch + c, apart);
+            cube.gradients(elements.data(), c, to + tile * pitch + c, stride);
         });
     });
 }

@@ -62,7 +62,7 @@ struct Cube {
 
     template <class S>
     BACKBLOCKS_INLINE void inputs(const S* const* elements, std::int64_t c, N* to,
-                                   std::int64_t apart) {
+                                   std::int64_t stride) {
         for (int d = 0; d < points; d += 16) {
             V plane[16];
 #pragma GCC unroll 16
@@ -74,18 +74,18 @@ struct Cube {
 #pragma GCC unroll 16
             for (int i = 0; i < 16; ++i)
                 if constexpr (planes > 1) all[d + i] = plane[i];
-                else store(plane[i], to + i * apart);
+                else store(plane[i], to + i * stride);
         }
         if constexpr (planes > 1)
             for (int i = 0; i < 16; ++i) {
                 V line[4]{all[i], all[16 + i], all[32 + i], all[48 + i]};
                 input_transform(line, 1);
 #pragma GCC unroll 4
-                for (int d = 0; d < 4; ++d) store(line[d], to + (d * 16 + i) * apart);
+                for (int d = 0; d < 4; ++d) store(line[d], to + (d * 16 + i) * stride);
             }
     }
 
-    void filters(const N* from, std::int64_t step, N* to, std::int64_t apart) {
+    void filters(const N* from, std::int64_t step, N* to, std::int64_t stride) {
         for (int t = 0; t < (planes > 1 ? 27 : 9); ++t)
             all[t / 9 * 16 + t % 9 / 3 * 4 + t % 3] = load(from + t * step);
         for (int d = 0; d < (planes > 1 ? 48 : 16); d += 16) {
@@ -94,17 +94,17 @@ struct Cube {
         }
         if constexpr (planes > 1)
             for (int i = 0; i < 16; ++i) filter_transform(all + i, 16);
-        for (int i = 0; i < points; ++i) store(all[i], to + i * apart);
+        for (int i = 0; i < points; ++i) store(all[i], to + i * stride);
     }
 
     // Transforms products to outputs. Gives zeros, or NaN if one is not finite.
     template <class S>
-    BACKBLOCKS_INLINE V outputs(const N* from, std::int64_t apart, S* const* elements,
+    BACKBLOCKS_INLINE V outputs(const N* from, std::int64_t stride, S* const* elements,
                                 std::int64_t c) {
         for (int d = 0; d < points; d += 16) {
             V plane[16];
 #pragma GCC unroll 16
-            for (int i = 0; i < 16; ++i) plane[i] = load(from + (d + i) * apart);
+            for (int i = 0; i < 16; ++i) plane[i] = load(from + (d + i) * stride);
 #pragma GCC unroll 4
             for (int i = 0; i < 4; ++i) output_transform(plane + i * 4, 1);
 #pragma GCC unroll 2
@@ -129,7 +129,7 @@ struct Cube {
     // Transforms the gradients in the outputs of a tile.
     template <class S>
     BACKBLOCKS_INLINE void gradients(const S* const* elements, std::int64_t c, N* to,
-                                     std::int64_t apart) {
+                                     std::int64_t stride) {
         for (int d = 0; d < (planes > 1 ? 2 : 1); ++d) {
             V plane[16];
 #pragma GCC unroll 4
@@ -141,21 +141,21 @@ struct Cube {
 #pragma GCC unroll 16
             for (int i = 0; i < 16; ++i)
                 if constexpr (planes > 1) all[d * 16 + i] = plane[i];
-                else store(plane[i], to + i * apart);
+                else store(plane[i], to + i * stride);
         }
         if constexpr (planes > 1)
             for (int i = 0; i < 16; ++i) {
                 V line[4]{all[i], all[16 + i]};
                 gradient_transform(line, 1);
 #pragma GCC unroll 4
-                for (int d = 0; d < 4; ++d) store(line[d], to + (d * 16 + i) * apart);
+                for (int d = 0; d < 4; ++d) store(line[d], to + (d * 16 + i) * stride);
             }
     }
 
     // Transforms sums of products to the gradients in the taps. Gives zeros, or NaN if one is not finite.
     template <class S>
-    V tap_gradients(const N* from, std::int64_t apart, S* to, std::int64_t step) {
-        for (int i = 0; i < points; ++i) all[i] = load(from + i * apart);
+    V tap_gradients(const N* from, std::int64_t stride, S* to, std::int64_t step) {
+        for (int i = 0; i < points; ++i) all[i] = load(from + i * stride);
         if constexpr (planes > 1)
             for (int i = 0; i < 16; ++i) filter_gradient_transform(all + i, 16);
         V zeros{};

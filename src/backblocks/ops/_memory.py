@@ -32,7 +32,7 @@ def allocator(shape: tuple[int, ...], dtype: DType) -> Callable[[], np.ndarray[A
     size = math.prod(shape) * dtype.itemsize
     if size < _FROM_NUMPY:
         return _kernels.OutputAllocator(np.empty(shape, dtype))
-    return lambda: np.ndarray(shape, dtype, memoryview(_kernels.Block(size)))
+    return lambda: np.ndarray(shape, dtype, memoryview(_kernels.Buffer(size)))
 
 
 def available_bytes() -> int:
