@@ -31,7 +31,7 @@ PLAIN = {
     Any: "Json",
     dict[str, Any]: "PageDocument",
 }
-BASES = (msgspec.Struct, messages.Command, messages.Message)
+BASES = (msgspec.Struct, messages.ClientMessage, messages.ServerMessage)
 WIDTH = 110
 """Columns of a line of the front end's sources."""
 
@@ -44,7 +44,7 @@ def message_types() -> str:
         'import type { Json } from "../model/json.ts";\n',
         *_interfaces(messages),
     ]
-    for name in ("Commands", "Messages"):
+    for name in ("ClientMessages", "ServerMessages"):
         names = (each.__name__ for each in typing.get_args(getattr(messages, name)))
         union = "".join(f"\n  | {each}" for each in names)
         parts.append(f"export type {name.removesuffix('s')} ={union};\n")

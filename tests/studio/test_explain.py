@@ -275,10 +275,10 @@ def test_what_is_no_cell_of_a_gradient_is_refused_in_words(asker, block, cell, w
 @pytest.mark.parametrize(
     ("block", "cell", "why", "about"),
     [
-        ("lonely", [0, 0, 0, 0, 0], "needs", ["Sigmoid", "x"]),
-        ("whole_grad", [0, 1, 1, 0], "whole numbers", ["MaxPool"]),
+        ("lonely", [0, 0, 0, 0, 0], "unknown input", ["Sigmoid", "x"]),
+        ("whole_grad", [0, 1, 1, 0], "integers", ["MaxPool"]),
         ("odd_grad", [0, 0, 0, 0], "not finite", []),
-        ("odd_grad", [0, 0, 1, 0], "in its way", []),
+        ("odd_grad", [0, 0, 1, 0], "non-finite result", []),
     ],
 )
 def test_where_there_is_no_slope_the_answer_says_why(asker, block, cell, why, about):

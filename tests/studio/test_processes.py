@@ -211,7 +211,7 @@ def test_a_task_that_takes_too_much_memory_is_told(tmp_path, monkeypatch):
 
     async def work(pool):
         with pytest.raises(TaskError, match="memory"):
-            await pool.run(ipc.ReadArrays(str(tmp_path / "x"), "x.npy", str(tmp_path / "p")))
+            await pool.run(ipc.ImportArrays(str(tmp_path / "x"), "x.npy", str(tmp_path / "p")))
         return await pool.run(check_of(tmp_path))
 
     assert in_pool(work).pins

@@ -307,7 +307,7 @@ HOSTILE = [
     [{"path": ["title"], "value": Raw('"\\ud800"')}],
     [{"path": ["run"], "value": {"fetch": 5, "steps": 10**30}}],
 ]
-COMMANDS = typing.get_args(m.Commands)
+COMMANDS = typing.get_args(m.ClientMessages)
 
 
 def hostile_message(command):

@@ -53,7 +53,7 @@ _CLOSE_DELAY = 600.0
 """Seconds that a page stays open after its last tab is gone, as when a browser loads it again."""
 
 _log = logging.getLogger("uvicorn.error")
-_commands = msgspec.json.Decoder(m.Commands)
+_commands = msgspec.json.Decoder(m.ClientMessages)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -67,11 +67,11 @@ class Tab:
         self._socket = socket
         self._studio = studio
         self._pages = studio.pages
-        self._queue: asyncio.Queue[m.Message | bytes] = asyncio.Queue()
+        self._queue: asyncio.Queue[m.ServerMessage | bytes] = asyncio.Queue()
         self._sending: asyncio.Task[None]
         self._exporting: set[asyncio.Task[None]] = set()
 
-    def send(self, message: m.Message | bytes) -> None:
+    def send(self, message: m.ServerMessage | bytes) -> None:
         if self._queue.qsize() < MAX_QUEUED:
             self._queue.put_nowait(message)
         else:
@@ -111,7 +111,7 @@ class Tab:
             with contextlib.suppress(WebSocketDisconnect, RuntimeError):
                 await self._socket.close()
 
-    def _text(self, message: m.Message) -> str:
+    def _text(self, message: m.ServerMessage) -> str:
         try:
             return _encode(message).decode()
         except Exception as error:  # an internal error, which is reported rather than hidden
@@ -138,7 +138,7 @@ class Tab:
         else:
             await self._execute_or_refuse(command)
 
-    async def _execute_or_refuse(self, command: m.Commands) -> None:
+    async def _execute_or_refuse(self, command: m.ClientMessages) -> None:
         try:
             await self._execute(command)
         except (Refusal, TaskError, OpError, OSError) as error:
@@ -149,7 +149,7 @@ class Tab:
                 _with_ids(command, _internal_error(f"failed at {type(command).__name__}", error))
             )
 
-    async def _execute(self, command: m.Commands) -> None:
+    async def _execute(self, command: m.ClientMessages) -> None:
         match command:
             case m.Open():
                 (await self._pages.open(command)).join(self, command)
@@ -240,7 +240,7 @@ def _ids_of(text: str | None) -> _Ids:
         return _Ids()
 
 
-def _with_ids(command: m.Commands | _Ids, refused: m.Refused) -> m.Refused:
+def _with_ids(command: m.ClientMessages | _Ids, refused: m.Refused) -> m.Refused:
     for name in _Ids.__struct_fields__:
         setattr(refused, name, getattr(command, name, 0))
     return refused
@@ -368,7 +368,7 @@ async def _import_arrays(request: Request, pages: OpenPages) -> Response:
                     raise HTTPException(413, text)
                 await asyncio.to_thread(file.write, chunk)
             await asyncio.to_thread(file.flush)
-            found = await pages.pool.run(ipc.ReadArrays(file.name, name, str(page.base_path)))
+            found = await pages.pool.run(ipc.ImportArrays(file.name, name, str(page.base_path)))
     except TaskError as error:
         raise HTTPException(422, str(error)) from None
     except OSError as error:

@@ -93,7 +93,7 @@ def _forward_call(name: str, values: LastValues, gradient: Array, cell: tuple[in
     if way is None or op is None:
         op, way = _op_with_gradient(name, block.op)
     if not is_float(gradient.dtype):
-        raise _CannotCheck("whole numbers", op.name)
+        raise _CannotCheck("integers", op.name)
     own = {pin: _last(values, f"{name}:{pin}") for pin in way.inputs}
     known, weights, outputs = (
         {
@@ -115,7 +115,7 @@ def _forward_call(name: str, values: LastValues, gradient: Array, cell: tuple[in
         elif pin.name != way.input and len(weights) == 1:
             inputs.append(np.zeros(next(iter(weights.values())).shape))
         else:
-            raise _CannotCheck("needs", op.name, pin.name)
+            raise _CannotCheck("unknown input", op.name, pin.name)
     largest = max(array.size for array in (*inputs, *weights.values()))
     if largest > MAX_ELEMENTS:
         raise _CannotCheck("too large", op.name, str(MAX_ELEMENTS))
@@ -157,7 +157,7 @@ def _call(
             zip((pin.name for pin in op.outputs), flat(_as_tuple(result, op)), strict=True)
         )
         if any(outputs[pin].shape != weight.shape for pin, weight in weights.items()):
-            raise _CannotCheck("needs", op.name, way.input)
+            raise _CannotCheck("unknown input", op.name, way.input)
         return [outputs[pin] for pin in weights]
 
     return _Call(inputs[place], compute, [_in_float64(array) for array in weights.values()])
@@ -174,7 +174,7 @@ def _call_by_access_maps(
 ) -> _Call:
     """The call of an op that draws random numbers, by its access maps: they go by what it drew before."""
     if op.cell_rule is None or any(pin.name not in outputs for pin in op.outputs):
-        raise _CannotCheck("chance", op.name)
+        raise _CannotCheck("random op", op.name)
     given = dict(zip((pin.name for pin in op.inputs), inputs, strict=True))
     specs = [Spec.of(outputs[pin.name]) for pin in op.outputs]
     ways = op.access_maps([Spec.of(array) for array in inputs], attrs, specs)
@@ -243,7 +243,7 @@ def _slope(call: _Call, cell: tuple[int, ...]) -> ChunkedWork[_Slope]:
         (left, left_size, noise), (right, right_size, _) = sides
         found.mean, found.size = (left + right) / 2, (left_size + right_size) / 2
         if not math.isfinite(found.mean):
-            found.why = "in its way"
+            found.why = "non-finite result"
             return found
         if abs(left - right) <= _TOLERANCE * max(left_size, right_size) + noise:
             return found

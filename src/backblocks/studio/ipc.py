@@ -102,7 +102,7 @@ class BlockNames(Struct, tag=True):
     names: dict[int, str]
 
 
-ServerMessage = ValueWritten | BlockNames
+WorkerMessage = ValueWritten | BlockNames
 
 
 # -- tasks ----------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class ExportPage(Task):
     to: Literal["python", "tensorflow", "page"]
 
 
-class ReadArrays(Task):
+class ImportArrays(Task):
     """Reads a file of arrays, and gives the constants that a page at `path` writes for them."""
 
     name = "read the arrays of this file"
@@ -167,7 +167,7 @@ class ReadArrays(Task):
     path: str
 
 
-class WriteArrays(Task):
+class SaveArrays(Task):
     """Writes the arrays of a page beside `target`, and gives the text that the page has there."""
 
     name = "write the arrays of this page"
@@ -179,7 +179,7 @@ class WriteArrays(Task):
     target: str
 
 
-Tasks = CheckPage | EstimateMemory | ExportPage | ReadArrays | WriteArrays
+Tasks = CheckPage | EstimateMemory | ExportPage | ImportArrays | SaveArrays
 
 ANSWER = struct.Struct("<IB")
 RESULT, REFUSED, FAILED = 0, 1, 2
@@ -189,5 +189,5 @@ RESULT, REFUSED, FAILED = 0, 1, 2
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(WorkerCommands).decode
 decode_task = msgspec.json.Decoder(Tasks).decode
-encode_server_message = encode
-decode_server_message = msgspec.json.Decoder(ServerMessage).decode
+encode_worker_message = encode
+decode_worker_message = msgspec.json.Decoder(WorkerMessage).decode

@@ -36,7 +36,14 @@ Comparison = Literal["difference", "relative", "ulp"]
 """How two outputs are compared: first minus second, that divided by the larger magnitude of the two, or how
 many numbers of their type lie between them."""
 NoSlope = Literal[
-    "", "not finite", "in its way", "two slopes", "whole numbers", "chance", "needs", "too large"
+    "",
+    "not finite",
+    "non-finite result",
+    "two slopes",
+    "integers",
+    "random op",
+    "unknown input",
+    "too large",
 ]
 """Why a finite difference gives no slope to compare a gradient with."""
 
@@ -44,11 +51,11 @@ NoSlope = Literal[
 # -- commands of the browser --------------------------------------------------------------------
 
 
-class Command(Struct, tag_field="kind", omit_defaults=True):
+class ClientMessage(Struct, tag_field="kind", omit_defaults=True):
     """Base of the commands of a tab. `page` is the number that `Opened` gave."""
 
 
-class Open(Command, tag="open"):
+class Open(ClientMessage, tag="open"):
     """Opens a page by its path below the folder, a copy of a lesson, a page without a file that is
     `unsaved`, or a new page if there is none of them.
     """
@@ -62,11 +69,11 @@ class Open(Command, tag="open"):
     """Numbers of this client's changes that were not acknowledged, after a lost connection."""
 
 
-class Close(Command, tag="close"):
+class Close(ClientMessage, tag="close"):
     page: Int
 
 
-class Change(Command, tag="change"):
+class Change(ClientMessage, tag="change"):
     """One step of editing. A client numbers its changes of a page; one that the page has is dropped."""
 
     page: Int
@@ -76,7 +83,7 @@ class Change(Command, tag="change"):
     label: str = ""
 
 
-class Save(Command, tag="save"):
+class Save(ClientMessage, tag="save"):
     """Writes the file; under a new name if there is a `path`.
 
     A file that something else has changed since is only written with `overwrite`.
@@ -87,22 +94,22 @@ class Save(Command, tag="save"):
     overwrite: bool = False
 
 
-class Revert(Command, tag="revert"):
+class Revert(ClientMessage, tag="revert"):
     """Reverts the document to the file, or to a version of it, by edits that can be undone."""
 
     page: Int
     version: str = ""
 
 
-class ListVersions(Command, tag="list versions"):
+class ListVersions(ClientMessage, tag="list versions"):
     page: Int
 
 
-class ListFiles(Command, tag="list files"):
+class ListFiles(ClientMessage, tag="list files"):
     """Lists the pages and arrays of the workspace; `Files` answers."""
 
 
-class Run(Command, tag="run"):
+class Run(ClientMessage, tag="run"):
     """Runs the page: once, so many steps, until its condition holds, or freely until told to stop.
 
     `to` are outputs to fetch and blocks to run; without them the page's run settings hold. Blocks that read
@@ -116,21 +123,21 @@ class Run(Command, tag="run"):
     allow_files: bool = False
 
 
-class Control(Command, tag="control"):
+class Control(ClientMessage, tag="control"):
     """Controls a run. `reset` resets variables and the count of steps."""
 
     page: Int
     what: Literal["pause", "go on", "step", "stop", "reset"]
 
 
-class Subscribe(Command, tag="subscribe"):
+class Subscribe(ClientMessage, tag="subscribe"):
     """Subscribes the tab to the summaries of these outputs, in place of those before."""
 
     page: Int
     pins: list[str]
 
 
-class ReadSlice(Command, tag="read slice"):
+class ReadSlice(ClientMessage, tag="read slice"):
     """Reads a slice of the last value of an output, which comes as a binary frame.
 
     `index` has for each axis an index or [start, stop, step]; axes it leaves out are whole. With `shades`
@@ -148,7 +155,7 @@ class ReadSlice(Command, tag="read slice"):
     comparison: Comparison = "difference"
 
 
-class ComputeStatistics(Command, tag="compute statistics"):
+class ComputeStatistics(ClientMessage, tag="compute statistics"):
     """Computes statistics of an output, or of its comparison with another one; `Statistics` answers."""
 
     page: Int
@@ -158,7 +165,7 @@ class ComputeStatistics(Command, tag="compute statistics"):
     comparison: Comparison = "difference"
 
 
-class FindNonFinite(Command, tag="find non-finite"):
+class FindNonFinite(ClientMessage, tag="find non-finite"):
     """Finds the next NaN or infinity of an output in row-major order, after the cell `after` if there is one,
     wrapping around at the end; `FoundNonFinite` answers.
     """
@@ -169,7 +176,7 @@ class FindNonFinite(Command, tag="find non-finite"):
     after: list[Int] | None = None
 
 
-class Explain(Command, tag="explain"):
+class Explain(ClientMessage, tag="explain"):
     """Asks which cells of a block's tensors belong together, its access maps; `Explained` answers."""
 
     page: Int
@@ -177,7 +184,7 @@ class Explain(Command, tag="explain"):
     block: str
 
 
-class CheckGradient(Command, tag="check gradient"):
+class CheckGradient(ClientMessage, tag="check gradient"):
     """Compares one cell of a gradient block's output with a finite difference; `GradientChecked` answers."""
 
     page: Int
@@ -186,14 +193,14 @@ class CheckGradient(Command, tag="check gradient"):
     cell: list[Int]
 
 
-class Cancel(Command, tag="cancel"):
+class Cancel(ClientMessage, tag="cancel"):
     """Cancels a request of this tab, which is then refused unless it was answered."""
 
     page: Int
     request: Int
 
 
-class ReadElements(Command, tag="read elements"):
+class ReadElements(ClientMessage, tag="read elements"):
     """Reads elements `first` to `first + count` of an output as texts, in row-major order.
 
     With `python` the texts are Python's repr of the elements, which has every byte of strings.
@@ -207,7 +214,7 @@ class ReadElements(Command, tag="read elements"):
     python: bool = False
 
 
-class Export(Command, tag="export"):
+class Export(ClientMessage, tag="export"):
     """Exports the page as a script, or as a page with its arrays inline; `Exported` answers."""
 
     page: Int
@@ -218,7 +225,7 @@ class Export(Command, tag="export"):
 # -- messages of the server ----------------------------------------------------------------------
 
 
-class Message(Struct, tag_field="kind", omit_defaults=True):
+class ServerMessage(Struct, tag_field="kind", omit_defaults=True):
     """Base of the messages of the server."""
 
 
@@ -243,7 +250,7 @@ class Unsaved(Struct, omit_defaults=True):
     """Its file, if it had one that is gone."""
 
 
-class Welcome(Message, tag="welcome"):
+class Welcome(ServerMessage, tag="welcome"):
     """The first message. `session` is another one after the server has started anew."""
 
     session: str
@@ -256,7 +263,7 @@ class Welcome(Message, tag="welcome"):
     """Pages without a file, or whose file is gone, whose changes were found in journals."""
 
 
-class Opened(Message, tag="opened"):
+class Opened(ServerMessage, tag="opened"):
     """A page is open. Its document has the draft in it, if one was found."""
 
     request: int
@@ -293,7 +300,7 @@ class Damage(Struct, omit_defaults=True):
     """The file that the whole journal was copied to before it went on without them."""
 
 
-class Changed(Message, tag="changed"):
+class Changed(ServerMessage, tag="changed"):
     """The document has changed, by this change of the client; of none if the server changed it.
 
     A change that came again is acknowledged without edits.
@@ -307,20 +314,20 @@ class Changed(Message, tag="changed"):
     label: str = ""
 
 
-class Journaled(Message, tag="journaled"):
+class Journaled(ServerMessage, tag="journaled"):
     """All changes up to this revision are on the disk."""
 
     page: int
     revision: int
 
 
-class Saved(Message, tag="saved"):
+class Saved(ServerMessage, tag="saved"):
     page: int
     revision: int
     path: str
 
 
-class SaveRefused(Message, tag="save refused"):
+class SaveRefused(ServerMessage, tag="save refused"):
     """The file was changed by something else, or cannot be written."""
 
     page: int
@@ -334,7 +341,7 @@ class Version(Struct):
     blocks: int
 
 
-class Versions(Message, tag="versions"):
+class Versions(ServerMessage, tag="versions"):
     page: int
     versions: list[Version]
 
@@ -345,7 +352,7 @@ class File(Struct):
     changed: float
 
 
-class Files(Message, tag="files"):
+class Files(ServerMessage, tag="files"):
     files: list[File]
 
 
@@ -372,7 +379,7 @@ class Problem(Struct, omit_defaults=True):
     """The signal or the exit code that belongs to it."""
 
 
-class Checked(Message, tag="checked"):
+class Checked(ServerMessage, tag="checked"):
     """The result of a check of this revision: the types on its wires, and all that is wrong."""
 
     page: int
@@ -390,7 +397,7 @@ class Checked(Message, tag="checked"):
 State = Literal["idle", "starting", "running", "paused"]
 
 
-class RunState(Message, tag="run state"):
+class RunState(ServerMessage, tag="run state"):
     page: int
     state: State
     step: int = 0
@@ -416,7 +423,7 @@ class BlockState(Struct, omit_defaults=True):
     bytes: int = 0
 
 
-class BlockStates(Message, tag="block states"):
+class BlockStates(ServerMessage, tag="block states"):
     """States that changed since the last such message; at most 20 messages a second."""
 
     page: int
@@ -444,7 +451,7 @@ class Summary(Struct, omit_defaults=True):
     picture_shape: list[int] = field(default_factory=list)
 
 
-class Summaries(Message, tag="summaries"):
+class Summaries(ServerMessage, tag="summaries"):
     """Summaries of subscribed outputs after a step."""
 
     page: int
@@ -481,7 +488,7 @@ class Series(Struct, omit_defaults=True):
     problem: str = ""
 
 
-class Monitored(Message, tag="monitored"):
+class Monitored(ServerMessage, tag="monitored"):
     page: int
     monitors: dict[str, Series]
     fresh: bool = False
@@ -495,7 +502,7 @@ class LogLine(Struct):
     text: str
 
 
-class ConsoleOutput(Message, tag="console output"):
+class ConsoleOutput(ServerMessage, tag="console output"):
     """Log lines of blocks such as Print since the last such message, in order."""
 
     page: int
@@ -512,7 +519,7 @@ class Slice(Struct):
     step: int
 
 
-class ElementTexts(Message, tag="element texts"):
+class ElementTexts(ServerMessage, tag="element texts"):
     """Elements of a value as texts, answering `ReadElements`."""
 
     request: int
@@ -532,7 +539,7 @@ class Mismatch(Struct):
     difference: str
 
 
-class Statistics(Message, tag="statistics"):
+class Statistics(ServerMessage, tag="statistics"):
     """Statistics of an output, or of the comparison of two. NaN and infinities are only counted."""
 
     request: int
@@ -559,14 +566,14 @@ class Statistics(Message, tag="statistics"):
     worst: list[Mismatch] = field(default_factory=list)
 
 
-class Progress(Message, tag="progress"):
+class Progress(ServerMessage, tag="progress"):
     """The progress of a request that takes long, from 0 to 1; sent every half second until its answer."""
 
     request: int
     part: float
 
 
-class FoundNonFinite(Message, tag="found non-finite"):
+class FoundNonFinite(ServerMessage, tag="found non-finite"):
     """The next NaN or infinity, and the first output upstream that has one."""
 
     request: int
@@ -640,7 +647,7 @@ class Tensor(Struct, omit_defaults=True):
     """Typed into the block or a Const, so that it can be edited."""
 
 
-class Explained(Message, tag="explained"):
+class Explained(ServerMessage, tag="explained"):
     request: int
     block: str
     op: str
@@ -655,7 +662,7 @@ class Explained(Message, tag="explained"):
     """Whether its op declares access maps; if it does and has none here, no cells belong together."""
 
 
-class GradientChecked(Message, tag="gradient checked"):
+class GradientChecked(ServerMessage, tag="gradient checked"):
     """A gradient at a cell beside the slope that a finite difference gives there, all numbers as text."""
 
     request: int
@@ -681,13 +688,13 @@ class OmittedArray(Struct, omit_defaults=True):
     """Its size if that is too large; 0 if the file cannot be read."""
 
 
-class Exported(Message, tag="exported"):
+class Exported(ServerMessage, tag="exported"):
     request: int
     text: str
     omitted: list[OmittedArray] = field(default_factory=list)
 
 
-class Refused(Message, tag="refused"):
+class Refused(ServerMessage, tag="refused"):
     """A command was not carried out. The tab takes back the change of this `number`, if there is one."""
 
     text: str
@@ -700,11 +707,11 @@ Query = (
     ReadSlice | ReadElements | ComputeStatistics | FindNonFinite | Explain | CheckGradient | Cancel
 )
 """Commands about values, which the process that runs the page answers."""
-Commands = (
+ClientMessages = (
     Open | Close | Change | Save | Revert | ListVersions | ListFiles
     | Run | Control | Subscribe | Export | Query
 )  # fmt: skip
-Messages = (
+ServerMessages = (
     Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files
     | Checked | RunState | BlockStates | Summaries | Monitored | ConsoleOutput | ElementTexts
     | Statistics | Progress | FoundNonFinite | Explained | GradientChecked | Exported | Refused

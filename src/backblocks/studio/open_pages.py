@@ -53,7 +53,7 @@ class Tab(Protocol):
 
     number: int
 
-    def send(self, message: m.Message | bytes) -> None: ...
+    def send(self, message: m.ServerMessage | bytes) -> None: ...
 
 
 class OpenPage:
@@ -193,11 +193,11 @@ class OpenPage:
             self._journal.delete(self.clients)
         self.release()
 
-    def broadcast(self, message: m.Message) -> None:
+    def broadcast(self, message: m.ServerMessage) -> None:
         """Sends a message to every tab that has the page open."""
         self._send(0, message)
 
-    def _send(self, tab: int, message: m.Message | bytes) -> None:
+    def _send(self, tab: int, message: m.ServerMessage | bytes) -> None:
         if tab:
             if tab in self.tabs:
                 self.tabs[tab].send(message)
@@ -328,7 +328,7 @@ class OpenPage:
 
     # -- saving ---------------------------------------------------------------------------
 
-    async def save(self, path: str, overwrite: bool) -> m.Message:
+    async def save(self, path: str, overwrite: bool) -> m.ServerMessage:
         """Writes the file, and gives the message that answers the command."""
         try:
             target = self._pages.workspace.page(path) if path else self.path
@@ -364,7 +364,7 @@ class OpenPage:
         if same and await asyncio.to_thread(self._is_unchanged):
             data = self._source
         else:
-            task = ipc.WriteArrays(self.document, str(self.base_path), str(target))
+            task = ipc.SaveArrays(self.document, str(self.base_path), str(target))
             data = await self._pages.pool.run(task)
         self._journal = await asyncio.to_thread(self._replace_file, target, now, data)
         self.path = target

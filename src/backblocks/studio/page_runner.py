@@ -17,11 +17,11 @@ from backblocks.studio import ipc
 from backblocks.studio.messages import (
     BlockState,
     BlockStates,
-    Message,
-    Messages,
     Monitored,
     Problem,
     RunState,
+    ServerMessage,
+    ServerMessages,
     Summaries,
     Summary,
 )
@@ -30,7 +30,7 @@ from backblocks.studio.processes import ChildProcess, exit_reason
 STOP_TIMEOUT = 0.8
 """Seconds that a process has to stop before it is killed."""
 
-_decode = msgspec.json.Decoder(Messages).decode
+_decode = msgspec.json.Decoder(ServerMessages).decode
 
 
 class RunProcess(ChildProcess):
@@ -103,7 +103,7 @@ class PageRunner:
     """The runs of one page. `send` sends a message to one tab, or with 0 to all that have the page open."""
 
     def __init__(
-        self, page: int, processes: RunProcesses, send: Callable[[int, Message | bytes], None]
+        self, page: int, processes: RunProcesses, send: Callable[[int, ServerMessage | bytes], None]
     ) -> None:
         self.page = page
         self.state = RunState(page, "idle")
@@ -199,7 +199,7 @@ class PageRunner:
 
     def _receive(self, process: RunProcess, kind: int, tab: int, data: bytes) -> None:
         if kind == ipc.BINARY and tab == 0:
-            answer = ipc.decode_server_message(data)
+            answer = ipc.decode_worker_message(data)
             if isinstance(answer, ipc.BlockNames):
                 process.names = answer.names
             elif (done := self._written.get(answer.request)) is not None:

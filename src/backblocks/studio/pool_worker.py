@@ -34,11 +34,11 @@ def _execute(task: ipc.Tasks) -> Any:
             return peak_bytes(task.document, Path(task.path))
         case ipc.ExportPage():
             return _exported(task)
-        case ipc.ReadArrays():
+        case ipc.ImportArrays():
             from backblocks.studio.array_import import constants
 
             return constants(Path(task.file), task.title, Path(task.path))
-        case ipc.WriteArrays():
+        case ipc.SaveArrays():
             return _written(task)
 
 
@@ -54,7 +54,7 @@ def _exported(task: ipc.ExportPage) -> tuple[str, list[OmittedArray]]:
     return to_python(page) if task.to == "python" else to_tensorflow(page), []
 
 
-def _written(task: ipc.WriteArrays) -> bytes:
+def _written(task: ipc.SaveArrays) -> bytes:
     from backblocks._durable import make_folder
     from backblocks.pages.dataclass_json import from_json
     from backblocks.pages.migrations import upgrade_to_current

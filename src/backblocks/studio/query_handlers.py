@@ -35,12 +35,12 @@ from backblocks.studio.messages import (
     Explain,
     FindNonFinite,
     FoundNonFinite,
-    Message,
     Progress,
     Query,
     ReadElements,
     ReadSlice,
     Refused,
+    ServerMessage,
     Slice,
     Statistics,
 )
@@ -63,7 +63,7 @@ _TIME_SLICE = 0.01
 _PROGRESS_INTERVAL = 0.5
 """Seconds between two progress messages of a query."""
 
-Reply = Callable[[Message | str], None]
+Reply = Callable[[ServerMessage | str], None]
 """Takes the answer of a query, or the reason for which there is none."""
 
 
@@ -77,7 +77,7 @@ class _LongQuery:
     """A query that is being worked on, for all requests that ask the same."""
 
     replies: dict[_RequestId, Reply]
-    steps: ChunkedWork[Message]
+    steps: ChunkedWork[ServerMessage]
     values: dict[str, weakref.ref[Array]]
     """The query ends once one of these is replaced."""
     total: int
@@ -89,7 +89,9 @@ class _LongQuery:
 class QueryHandlers:
     """Answers the queries of all tabs of a page. `send` sends a message or a binary frame to a tab."""
 
-    def __init__(self, values: LastValues, send: Callable[[int, Message | bytes], None]) -> None:
+    def __init__(
+        self, values: LastValues, send: Callable[[int, ServerMessage | bytes], None]
+    ) -> None:
         self._values = values
         self._send = send
         self._changed = threading.Condition()
@@ -124,7 +126,7 @@ class QueryHandlers:
             reply(f"The studio failed: {error!r}.")
 
     def _reply_to(self, tab: int, query: Query) -> Reply:
-        def reply(answer: Message | str) -> None:
+        def reply(answer: ServerMessage | str) -> None:
             if isinstance(answer, str):
                 self._send(tab, Refused(answer, query.request, query.page))
             else:
@@ -139,7 +141,7 @@ class QueryHandlers:
         key: Any,
         request: _RequestId,
         reply: Reply,
-        steps: ChunkedWork[Message],
+        steps: ChunkedWork[ServerMessage],
         *pins: str,
         total: int = 0,
     ) -> None:
@@ -187,7 +189,7 @@ class QueryHandlers:
         query = self._queries.get(key)
         if query is None:
             return
-        answer: Message | str
+        answer: ServerMessage | str
         try:
             answer = self._work_on(query)
         except StopIteration as over:
@@ -217,14 +219,14 @@ class QueryHandlers:
     def _is_current(self, query: _LongQuery) -> bool:
         return all(self._values.value(pin)[0] is ref() for pin, ref in query.values.items())
 
-    def _finish(self, key: Any, query: _LongQuery, answer: Message | str) -> None:
+    def _finish(self, key: Any, query: _LongQuery, answer: ServerMessage | str) -> None:
         with self._changed:
             if self._queries.get(key) is not query:
                 return  # another has replaced it, and its requests were answered
             del self._queries[key]
         self._reply(query, answer)
 
-    def _reply(self, query: _LongQuery, answer: Message | str) -> None:
+    def _reply(self, query: _LongQuery, answer: ServerMessage | str) -> None:
         with self._changed:
             replies = list(query.replies.values())
         for reply in replies:
@@ -272,7 +274,7 @@ class QueryHandlers:
         comes first.
         """
 
-        def reply(answer: Message | str) -> None:
+        def reply(answer: ServerMessage | str) -> None:
             if isinstance(answer, Statistics):
                 then(answer)
 
@@ -311,7 +313,7 @@ class QueryHandlers:
     ) -> None:
         key = _key(query)
 
-        def exactly() -> ChunkedWork[Message]:
+        def exactly() -> ChunkedWork[ServerMessage]:
             exact = yield from compute_statistics(found, _blank(query, found, step))
             self._cache[key] = tuple(map(weakref.ref, found.values)), exact
             return exact
@@ -336,7 +338,7 @@ class QueryHandlers:
             (FindNonFinite, request[0], query.pin), request, reply, steps, query.pin, total=size
         )
 
-    def _search(self, query: FindNonFinite, array: Array, start: int) -> ChunkedWork[Message]:
+    def _search(self, query: FindNonFinite, array: Array, start: int) -> ChunkedWork[ServerMessage]:
         place = yield from next_non_finite(array, start)
         if place is None:
             return FoundNonFinite(query.request, None)

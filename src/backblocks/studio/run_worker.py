@@ -35,10 +35,10 @@ from backblocks.studio.last_values import LastValues
 from backblocks.studio.messages import (
     BlockStates,
     ConsoleOutput,
-    Message,
     Monitored,
     Problem,
     RunState,
+    ServerMessage,
     State,
     Statistics,
     Summaries,
@@ -121,11 +121,11 @@ class Worker:
         with self._sending, contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._connection.sendall(ipc.HEAD.pack(len(data), tab, kind) + data)
 
-    def _send_message(self, message: Message, tab: int = 0) -> None:
+    def _send_message(self, message: ServerMessage, tab: int = 0) -> None:
         self._send(ipc.TEXT, tab, msgspec.json.encode(message))
 
-    def _send_to_server(self, message: ipc.ServerMessage) -> None:
-        self._send(ipc.BINARY, 0, ipc.encode_server_message(message))
+    def _send_to_server(self, message: ipc.WorkerMessage) -> None:
+        self._send(ipc.BINARY, 0, ipc.encode_worker_message(message))
 
     def _handle(self, command: ipc.WorkerCommands) -> None:
         match command:
@@ -448,7 +448,7 @@ class Worker:
         is_large = array.size > LARGE and not array.dtype.hasobject
         return summary(array, self._queries.statistics_of(pin, send) if is_large else None)
 
-    def _send_answer(self, tab: int, answer: Message | bytes) -> None:
+    def _send_answer(self, tab: int, answer: ServerMessage | bytes) -> None:
         if isinstance(answer, bytes):
             self._send(ipc.BINARY, tab, answer)
         else:

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket } from "../testing/fake-socket.ts";
 import { Client, type Connection } from "./client.ts";
 import type { Frame } from "./frames.ts";
-import type { Message } from "./generated.ts";
+import type { ServerMessage } from "./generated.ts";
 
 let sockets: FakeSocket[];
 let states: Connection[];
-let messages: Message[];
+let messages: ServerMessage[];
 let frames: Frame[];
 let client: Client;
 

@@ -2,13 +2,13 @@
 
 import { parseMessage, stringifyExact } from "../model/exact-json.ts";
 import { type Frame, parseFrame } from "./frames.ts";
-import type { Command, Message } from "./generated.ts";
+import type { ClientMessage, ServerMessage } from "./generated.ts";
 
 export type Connection = "connecting" | "open" | "lost";
 
 export interface Listener {
   onConnection(state: Connection): void;
-  onMessage(message: Message): void;
+  onMessage(message: ServerMessage): void;
   onFrame(frame: Frame): void;
 }
 
@@ -48,7 +48,7 @@ export class Client {
       this.listener.onConnection("open");
     };
     socket.onmessage = ({ data }) => {
-      if (typeof data === "string") this.listener.onMessage(parseMessage(data) as unknown as Message);
+      if (typeof data === "string") this.listener.onMessage(parseMessage(data) as unknown as ServerMessage);
       else this.listener.onFrame(parseFrame(data as ArrayBuffer));
     };
     socket.onclose = () => this.lost(socket);
@@ -79,7 +79,7 @@ export class Client {
   }
 
   /** Sends a command; false without a connection. Changes are sent again after a reconnect: see `sync.ts`. */
-  send(command: Command): boolean {
+  send(command: ClientMessage): boolean {
     if (this.socket?.readyState !== OPEN) return false;
     this.socket.send(stringifyExact(command));
     return true;

@@ -13,11 +13,11 @@ export type Comparison = "difference" | "relative" | "ulp";
 export type NoSlope =
   | ""
   | "not finite"
-  | "in its way"
+  | "non-finite result"
   | "two slopes"
-  | "whole numbers"
-  | "chance"
-  | "needs"
+  | "integers"
+  | "random op"
+  | "unknown input"
   | "too large";
 
 export type State = "idle" | "starting" | "running" | "paused";
@@ -676,7 +676,7 @@ export interface Refused {
   readonly number?: number;
 }
 
-export type Command =
+export type ClientMessage =
   | Open
   | Close
   | Change
@@ -696,7 +696,7 @@ export type Command =
   | CheckGradient
   | Cancel;
 
-export type Message =
+export type ServerMessage =
   | Welcome
   | Opened
   | Changed

@@ -2,7 +2,7 @@
 
 import type { Frame } from "../net/frames.ts";
 import type {
-  Command,
+  ClientMessage,
   ComputeStatistics,
   ElementTexts,
   Explained,
@@ -34,7 +34,7 @@ export class Requests {
 
   constructor(
     /** Sends a command; false without a connection. */
-    private readonly send: (command: Command) => boolean,
+    private readonly send: (command: ClientMessage) => boolean,
     /** The reason for a rejection without a connection, in the user's language. */
     private readonly noConnection: () => string,
   ) {}
@@ -45,7 +45,7 @@ export class Requests {
   }
 
   ask<Answer>(
-    command: (request: number) => Command,
+    command: (request: number) => ClientMessage,
     { page = 0, signal, ...options }: RequestOptions<Answer> & { page?: number } = {},
   ): Promise<Answer> {
     const request = this.nextNumber();

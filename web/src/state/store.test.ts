@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { apply, type Edit, type PageDocument } from "../model/document.ts";
-import type { Change, Command, Message } from "../net/generated.ts";
+import type { Change, ClientMessage, ServerMessage } from "../net/generated.ts";
 import { FakeSocket } from "../testing/fake-socket.ts";
 import { linePage, linePageChecked, ops } from "../testing/fixtures.ts";
 import { live } from "./live.ts";
@@ -30,13 +30,13 @@ function connect(session = "a"): void {
   say({ kind: "welcome", session, version: "1", folder: "/pages", lessons: [] });
 }
 
-function say(message: Message): void {
+function say(message: ServerMessage): void {
   sockets.at(-1)?.say(JSON.stringify(message));
 }
 
-function sent<Kind extends Command["kind"]>(kind: Kind): Extract<Command, { kind: Kind }>[] {
-  const all = (sockets.at(-1)?.sent ?? []).map((text) => JSON.parse(text) as Command);
-  return all.filter((command) => command.kind === kind) as Extract<Command, { kind: Kind }>[];
+function sent<Kind extends ClientMessage["kind"]>(kind: Kind): Extract<ClientMessage, { kind: Kind }>[] {
+  const all = (sockets.at(-1)?.sent ?? []).map((text) => JSON.parse(text) as ClientMessage);
+  return all.filter((command) => command.kind === kind) as Extract<ClientMessage, { kind: Kind }>[];
 }
 
 async function open(

@@ -11,13 +11,13 @@ import { Client, type Connection, type Socket } from "../net/client.ts";
 import type {
   Changed,
   Checked,
-  Command,
-  Message,
+  ClientMessage,
   Open,
   Opened,
   Refused,
   Run,
   RunState,
+  ServerMessage,
   Welcome,
 } from "../net/generated.ts";
 import * as sync from "../net/sync.ts";
@@ -203,7 +203,7 @@ export class Studio {
 
   // -- commands to the server -----------------------------------------------------------------
 
-  private send(command: Command): boolean {
+  private send(command: ClientMessage): boolean {
     return this.client.send(command);
   }
 
@@ -282,13 +282,13 @@ export class Studio {
     }
   }
 
-  private handle(message: Message): void {
-    const take = this.handlers[message.kind] as (message: Message) => void;
+  private handle(message: ServerMessage): void {
+    const take = this.handlers[message.kind] as (message: ServerMessage) => void;
     take(message);
   }
 
   private readonly handlers: {
-    [Kind in Message["kind"]]: (message: Extract<Message, { kind: Kind }>) => void;
+    [Kind in ServerMessage["kind"]]: (message: Extract<ServerMessage, { kind: Kind }>) => void;
   } = {
     welcome: (message) => this.welcomed(message),
     opened: (message) => this.opened(message),

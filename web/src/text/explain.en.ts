@@ -160,12 +160,12 @@ export const explainEn = {
   notComparable: "There is no slope here to compare with.",
   noSlope: {
     "not finite": () => "This number is not finite.",
-    "in its way": () => "A NaN or an infinity lies between it and the output.",
+    "non-finite result": () => "A NaN or an infinity lies between it and the output.",
     "two slopes": ({ below, above }: Slopes) =>
       `It is ${below} below this number and ${above} above it, as at a tie, where a little more or less decides which cell counts.`,
-    "whole numbers": () => "These are integers, which a small step does not change.",
-    chance: ({ about: [op] }: Slopes) => `The output is random: ${op} draws again in each run.`,
-    needs: ({ about: [op, input] }: Slopes) =>
+    integers: () => "These are integers, which a small step does not change.",
+    "random op": ({ about: [op] }: Slopes) => `The output is random: ${op} draws again in each run.`,
+    "unknown input": ({ about: [op, input] }: Slopes) =>
       `${input} of ${op} is not known: add the ${op} whose gradient it is, and wire it to that.`,
     "too large": ({ about: [, most] }: Slopes) =>
       `A tensor of more than ${number.format(Number(most))} cells is too large to be recomputed: make its inputs smaller.`,

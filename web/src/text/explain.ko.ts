@@ -146,12 +146,12 @@ export const explainKo: ExplainStrings = {
   notComparable: "여기에는 견줄 경사가 없습니다.",
   noSlope: {
     "not finite": () => "이 값은 유한하지 않습니다.",
-    "in its way": () => "중간에 NaN이나 무한대가 있습니다.",
+    "non-finite result": () => "중간에 NaN이나 무한대가 있습니다.",
     "two slopes": ({ below, above }) =>
       `이 값 아래에서는 ${below}, 위에서는 ${above}입니다. 동점에서는 조금만 크거나 작아도 어느 셀을 택할지 달라집니다.`,
-    "whole numbers": () => "정수라서 조금 움직여도 변하지 않습니다.",
-    chance: ({ about: [op] }) => `${op}이(가) 뽑은 결과이며, 부를 때마다 새로 뽑습니다.`,
-    needs: ({ about: [op, input] }) =>
+    integers: () => "정수라서 조금 움직여도 변하지 않습니다.",
+    "random op": ({ about: [op] }) => `${op}이(가) 뽑은 결과이며, 부를 때마다 새로 뽑습니다.`,
+    "unknown input": ({ about: [op, input] }) =>
       `${op}의 ${input}을(를) 알 수 없습니다. 이 기울기의 ${op} 블록을 추가하고 연결하세요.`,
     "too large": ({ about: [, most] }) =>
       `셀이 ${number.format(Number(most))}개보다 많은 텐서는 다시 계산하기에 너무 큽니다. 입력을 줄이세요.`,
