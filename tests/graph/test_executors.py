@@ -10,9 +10,9 @@ import pytest
 import backblocks as bb
 from backblocks.errors import OpMemoryError
 from backblocks.graph.compile import _parallel_steps
-from backblocks.graph.events import Cancelled
+from backblocks.graph.events import Cancelled, before_block
 from backblocks.graph.program import build_program
-from backblocks.ops._op import REGISTRY
+from backblocks.ops._op import REGISTRY, op
 
 ops = bb.ops
 LARGE = 1 << 19
@@ -245,6 +245,79 @@ def test_listeners_see_every_block_and_how_far_the_run_is():
     events.clear()
     session.run("n2", {"x": np.ones(1000, np.float32)})
     assert [(e.kind, e.done) for e in events] == [("cached", 1), ("cached", 2), ("cached", 3)]
+
+
+@pytest.fixture
+def noted():
+    """The numbers of blocks that were about to be computed, as the listener before_block gets them."""
+    numbers = []
+    token = before_block.set(numbers.append)
+    yield numbers
+    before_block.reset(token)
+
+
+@pytest.mark.parametrize("how", ["native", "with a listener", "parallel", "with a branch"])
+def test_every_executor_calls_the_listener_before_each_block(noted, two_threads, how):
+    size = LARGE if how == "parallel" else 4
+    with bb.Scope() as page:
+        x = bb.placeholder([size], name="x")
+        taken = ops.switch(x, bb.placeholder([], "bool", name="p"))[1] if "branch" in how else x
+        ops.add_n([ops.reverse_v2(taken + 1.0, [0]), ops.reverse_v2(taken + 2.0, [0])], name="y")
+    session = bb.Session(page, cache_bytes=0)
+    if how == "with a listener":
+        session.subscribe(lambda event: None)
+    feeds = {"x": np.ones(size, np.float32)} | ({"p": True} if "branch" in how else {})
+    session.run("y", feeds)  # which compiles too
+    noted.clear()
+    session.run("y", feeds)
+    steps = [b.number for b in page.graph if b.op.name not in ("Placeholder", "Const")]
+    assert sorted(noted) == steps
+    assert noted[-1] == page.graph["y"].number
+
+
+def test_the_listener_is_called_before_blocks_that_are_folded(noted):
+    with bb.Scope() as page:
+        folded = ops.neg(np.ones(3, np.float32), name="folded")
+    bb.Session(page).run(folded)
+    assert noted == [page.graph["folded"].number]
+
+
+def test_buffers_are_not_seen_by_reference_implementations_or_callers():
+    """A small chain whose middle goes through an op without a kernel, and whose end is fetched."""
+    with bb.Scope() as page:
+        x = bb.variable(np.arange(4, dtype=np.float32), name="x")
+        doubled = ops.add_v2(x, x)
+        pinned = ops.reverse_v2(ops.neg(doubled), [0])
+        end = ops.mul(pinned, ops.square(doubled))
+        more = ops.assign_add(x, np.ones(4, np.float32)).block
+    session = bb.Session(page)
+    runs = [session.run([end, pinned], targets=[more]) for _ in range(4)]
+    for k, (product, reverse) in enumerate(runs):
+        now = np.arange(4, dtype=np.float32) + k
+        np.testing.assert_array_equal(reverse, -2 * now[::-1])
+        np.testing.assert_array_equal(product, -2 * now[::-1] * (2 * now) ** 2)
+
+
+def test_an_op_may_keep_the_arrays_that_it_gets():
+    kept = []
+
+    @op("Keeper", "float32 -> float32", stateful=True)
+    def keeper(x):
+        kept.append(x)
+        return x + 1
+
+    keeper.shape(lambda x: x.shape)
+    try:
+        with bb.Scope() as page:
+            x = bb.variable(np.zeros(3, np.float32), name="x")
+            keeper(ops.neg(ops.add_v2(x, x)), name="keeper")
+            more = ops.assign_add(x, np.ones(3, np.float32)).block
+        session = bb.Session(page)
+        for _ in range(4):
+            session.run("keeper", targets=[more])
+    finally:
+        del REGISTRY["Keeper"]
+    assert [array[0] for array in kept] == [0, -2, -4, -6], "they were no buffers"
 
 
 def test_values_that_share_their_place_with_another_are_those_of_the_run():
