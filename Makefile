@@ -1,6 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
-# Exists when the environment matches the sources below.
+# Exist when the environment matches the sources below: what it takes to build and run, and all the rest.
+BUILT := .venv/built
 READY := .venv/ready
 # The front end: what is built of it, and the packages it is built with.
 STATIC := src/backblocks/studio/static
@@ -15,7 +16,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(READY) web ## start the studio
+# Kernels and front end are built at the same time.
+run: ## start the studio
+	@$(MAKE) --no-print-directory -j 2 $(BUILT) web
 	$(BIN)/backblocks studio
 
 test: $(READY) web browser ## run the tests that a change must pass, those in a real browser too
@@ -84,13 +87,16 @@ test-oldest: wheel ## run the Python tests on the built wheel with the lowest ve
 		pytest pytest-timeout pytest-xdist hypothesis jsonschema mypy
 	.venv-oldest/bin/pytest -n 2 -q -p no:cacheprovider
 
-# Every package of the development environment, with its hash. uv is needed for this alone.
-lock: ## write requirements-dev.txt anew, with the newest versions that pyproject.toml allows
+# Every package of the development environment, with its hash, and those of them that are needed to build and
+# run. uv is needed for this alone.
+COMPILE = $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	| .venv-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-annotate --custom-compile-command "make lock" --extra studio pyproject.toml -
+lock: ## write the locks anew, with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/pip install -q uv
-	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
-		| .venv-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade --no-emit-index-url \
-		--no-annotate --custom-compile-command "make lock" --extra studio --group dev pyproject.toml - -o requirements-dev.txt
+	$(COMPILE) --group dev --upgrade -o requirements-dev.txt
+	$(COMPILE) --group build --upgrade -c requirements-dev.txt -o requirements-run.txt
 
 generate: $(READY) ## rewrite the generated files
 	$(BIN)/python tools/generate.py
@@ -111,10 +117,14 @@ clean: ## remove everything that make has made
 STRICT := -C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
 
 # Python files are used where they stand; only these sources ask for a new build.
-$(READY): pyproject.toml requirements-dev.txt CMakeLists.txt $(wildcard native/*)
+$(BUILT): pyproject.toml requirements-run.txt CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --require-hashes -r requirements-dev.txt
+	$(BIN)/pip install -q --require-hashes -r requirements-run.txt
 	$(BIN)/pip install -q -e . --no-deps --no-build-isolation $(STRICT)
+	touch $@
+
+$(READY): $(BUILT) requirements-dev.txt
+	$(BIN)/pip install -q --require-hashes -r requirements-dev.txt
 	touch $@
 
 # Not npm ci: it wants the lock to name the packages of every system, and some registries have only ours.
@@ -127,7 +137,7 @@ $(STATIC)/index.html: $(MODULES) web/index.html web/vite.config.ts $(shell find 
 	touch $@
 
 # The palette is read off the registry, so that a page is shown before the library is loaded.
-$(STATIC)/ops.json: $(READY) tools/palette.py $(shell find src/backblocks/ops -name '*.py')
+$(STATIC)/ops.json: $(BUILT) tools/palette.py $(shell find src/backblocks/ops -name '*.py')
 	$(BIN)/python tools/palette.py
 
 .venv-sanitize/ready: pyproject.toml requirements-dev.txt CMakeLists.txt $(wildcard native/*)

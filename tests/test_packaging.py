@@ -33,9 +33,9 @@ def test_a_wheel_is_built_with_the_front_end_or_not_at_all(tmp_path, missing):
     assert ("front end is not built. Run: make web" in " ".join(said.split())) == bool(missing)
 
 
-def locked(requirement: str) -> bool:
+def locked(requirement: str, lock: str = LOCK) -> bool:
     name = re.match(r"[\w.-]+", requirement)[0]
-    return re.search(rf"^{re.sub('[-_]', '[-_]', name)}==.*\\\n.*--hash=", LOCK, re.M) is not None
+    return re.search(rf"^{re.sub('[-_]', '[-_]', name)}==.*\\\n.*--hash=", lock, re.M) is not None
 
 
 def test_the_development_environment_is_locked_with_hashes():
@@ -48,6 +48,21 @@ def test_the_development_environment_is_locked_with_hashes():
     wanted = [each for each in wanted if isinstance(each, str)]  # the others name groups
     assert not [each for each in wanted if not locked(each)], "run make lock"
     assert not locked("torch")
+
+
+def test_building_and_running_has_the_versions_of_the_development_environment():
+    def versions(lock: str) -> set[str]:
+        return set(re.findall(r"^[\w.-]+==[\w.]+", lock, re.M))
+
+    run = (ROOT / "requirements-run.txt").read_text(encoding="utf-8")
+    assert versions(run) < versions(LOCK), "run make lock"
+    wanted = [
+        *PROJECT["build-system"]["requires"],
+        *PROJECT["project"]["dependencies"],
+        *PROJECT["project"]["optional-dependencies"]["studio"],
+        *PROJECT["dependency-groups"]["build"],
+    ]
+    assert not [each for each in wanted if not locked(each, run)], "run make lock"
 
 
 def test_every_runtime_dependency_has_a_lowest_version():
