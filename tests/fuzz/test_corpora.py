@@ -3,6 +3,7 @@
 import pytest
 from fuzz import readers
 from fuzz.findings import Finding
+from fuzz.json_mutations import mutated
 
 from backblocks.pages import serialization
 
@@ -63,3 +64,9 @@ def test_a_server_that_leaves_the_tab_is_found(monkeypatch):
     monkeypatch.setattr(app.Tab, "_receive", leave)
     with pytest.raises(Finding, match=r"left the tab|closed the socket"):
         readers.check("message", b"{}")
+
+
+def test_a_mutation_depends_on_its_seed_alone():
+    data = b'{"a": [1, {"b": [2, 3]}], "c": {}}'
+    once, again = ([mutated(data, seed, bytes) for seed in range(3000)] for _ in range(2))
+    assert once == again

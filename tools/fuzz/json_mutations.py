@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -40,28 +41,33 @@ def _places(value: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
             yield from _places(value[key], depth + 1)
 
 
+def _odd(dice: random.Random) -> Any:
+    """One of the odd values, as a copy: what is changed further must not change the next ones."""
+    return copy.deepcopy(dice.choice(ODD))
+
+
 def _changed(value: Any, dice: random.Random) -> Any:
     places = list(_places(value))
     if not places:
-        return dice.choice(ODD)
+        return _odd(dice)
     holder, key = dice.choice(places)
     other, its_key = dice.choice(places)
     match dice.randrange(7):
         case 0:
             del holder[key]
         case 1 | 2:
-            holder[key] = dice.choice(ODD)
+            holder[key] = _odd(dice)
         case 3:  # a copy of another part
             holder[key] = json.loads(json.dumps(other[its_key]))
         case 4 if isinstance(holder, dict):
             holder[dice.choice(["a", "", "x", "\x1b[2J", str(key) + "_", "in", "op"])] = holder[key]
         case 4:
-            holder.insert(key, dice.choice(ODD))
+            holder.insert(key, _odd(dice))
         case 5:
             for _ in range(dice.choice([1, 2, 33, 70, 200])):
                 holder[key] = [holder[key]]
         case 6 if isinstance(holder[key], int | float):
             holder[key] = holder[key] * dice.choice([-1, 2, 2**32, 0.5]) + dice.choice([-1, 0, 1])
         case 6:
-            holder[key] = dice.choice(ODD)
+            holder[key] = _odd(dice)
     return value
