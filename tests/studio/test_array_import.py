@@ -165,7 +165,7 @@ def test_a_zip_file_that_becomes_too_large_is_refused_by_its_sizes(studio):
     status, text, _ = studio.post(f"/api/array?page={page}&name=x.npz", file.getvalue())
     assert time.monotonic() - begun < 2  # nothing was decompressed
     assert status == 422
-    assert b"must come to at most 1024 MiB of arrays; got 1280.0 MiB, in a file of 1.2 MiB" in text
+    assert b"must hold at most 1024 MiB of arrays; got 1280.0 MiB, in a file of 1.2 MiB" in text
     assert not list(studio.folder.iterdir())
 
 
@@ -175,7 +175,7 @@ def test_a_zip_file_that_lies_about_its_sizes_gives_no_more_than_it_says(tmp_pat
     assert len(constants(tmp_path / "x", "x.npz", tmp_path / "p.page.json")) == 2
     honest = npz(x=np.zeros(5000))
     (tmp_path / "x").write_bytes(honest)
-    with pytest.raises(OpError, match="must come to at most"):
+    with pytest.raises(OpError, match="must hold at most"):
         constants(tmp_path / "x", "x.npz", tmp_path / "p.page.json")
     said = zipfile.ZipFile(io.BytesIO(honest)).infolist()[0].file_size.to_bytes(4, "little")
     assert said in honest
@@ -189,7 +189,7 @@ def test_the_arrays_of_a_file_are_counted_while_they_are_read(tmp_path, monkeypa
     monkeypatch.setattr(array_import, "MAX_BYTES", 10_000)
     monkeypatch.setattr(array_import, "_refuse_inflated", lambda _: None)
     (tmp_path / "x").write_bytes(npz(a=np.zeros(1000), b=np.zeros(1000)))
-    with pytest.raises(OpError, match=r"x.npz: must come to at most 0 MiB of arrays"):
+    with pytest.raises(OpError, match=r"x.npz: must hold at most 0 MiB of arrays"):
         constants(tmp_path / "x", "x.npz", tmp_path / "p.page.json")
 
 

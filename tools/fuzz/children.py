@@ -24,7 +24,7 @@ from fuzz.findings import Finding, Told, of_error
 from fuzz.limits import HANGS, WAITS
 
 MOST_BYTES = 1 << 16
-"""Of what is tried, in words or bytes."""
+"""The longest text or byte string that describes an attempt."""
 _HEAD = struct.Struct("<ddI")
 """When the try began, the CPU time of the child by then, and how many bytes tell what it is."""
 _TIME, _RESTS = struct.Struct("<d"), -1.0

@@ -122,14 +122,14 @@ class AccessMap:
     inside: tuple[Cells, ...] = ()
     """Further cells, of no tensor, that must lie inside of their sizes for a point to be one."""
     factors: tuple[Factor, ...] = ()
-    """Of each product of a sum."""
+    """Constant factors of each product of a sum."""
     codes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Pins that hold codes of numbers, with those of the low and the high end of their range. A sum is
     one of numbers; all other rules go by the codes."""
     counts: tuple[int, ...] = ()
     """The axes of of[0] along which its places are counted, in row-major order, where they are the result."""
     cut: bool = False
-    """Whether what it comes to is cut to a whole number, toward zero."""
+    """Whether the result is truncated toward zero."""
 
 
 def over(sizes: Sequence[int]) -> tuple[dict[str, int], tuple[Coordinate, ...]]:

@@ -67,7 +67,7 @@ builders: ContextVar[tuple[Any, ...]] = ContextVar("builders", default=())
 Attrs = dict[str, Any]
 
 MOST_CACHED_CALLS = 256
-"""Of an op."""
+"""The most cached calls of one op."""
 # The elements of strings are not in their arrays, so they have no key.
 _CALL_KEY = CallKey([dtype for dtype in NAMES if not dtype.hasobject])
 

@@ -60,7 +60,7 @@ class PageGraph(Graph):
         if self._work > MAX_BLOCKS:
             raise BuildAborted(
                 OpError(
-                    f"must come to at most {MAX_BLOCKS} blocks, with those of its pages and gradients",
+                    f"must have at most {MAX_BLOCKS} blocks after its pages and gradients are expanded",
                     op="Page",
                     hint="Do pages use each other, or gradients each other, many times over?",
                 )

@@ -44,9 +44,9 @@ from backblocks.studio.workspace import OutsideWorkspace, Workspace
 
 STATIC = Path(__file__).parent / "static"
 MAX_MESSAGE_BYTES = 1 << 26
-"""Of a message from a tab."""
+"""The largest message from a tab."""
 MAX_ARRAY_BYTES = 1 << 30
-"""Of a file of arrays that is dropped on a page."""
+"""The largest file of arrays that can be dropped on a page."""
 MAX_QUEUED = 20_000
 """Messages for a tab that does not read them: then it is disconnected, until it comes back."""
 _CLOSE_DELAY = 600.0

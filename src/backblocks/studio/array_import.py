@@ -18,9 +18,9 @@ from backblocks.pages.npy import logical_dtype, read_header
 from backblocks.pages.saving import store_arrays
 
 MAX_BYTES = 1 << 30
-"""Of the arrays of a file once they are read: zip files can be a thousand times smaller."""
+"""The most bytes of a file's arrays once decompressed: zip files can be a thousand times smaller."""
 MAX_TENSORS = 1000
-"""That one file may hold."""
+"""The most tensors of one file."""
 
 _NPY = b"\x93NUMPY"
 
@@ -101,4 +101,4 @@ def _refuse_more(size: int, file: Path) -> None:
         packed = file.stat().st_size
         got = described(f"{size / 2**20:.1f} MiB, in a file of {packed / 2**20:.1f} MiB")
         hint = "Keep in the file only those that the page needs."
-        raise OpError(f"must come to at most {MAX_BYTES >> 20} MiB of arrays", got=got, hint=hint)
+        raise OpError(f"must hold at most {MAX_BYTES >> 20} MiB of arrays", got=got, hint=hint)

@@ -31,9 +31,9 @@ from backblocks.studio.messages import CheckGradient, GradientChecked, NoSlope
 from backblocks.studio.statistics import ChunkedWork
 
 MAX_ELEMENTS = 1 << 24
-"""Of a tensor of the forward op, which is evaluated several times."""
+"""The most elements of a tensor of the forward op, which is evaluated several times."""
 _STEPS = [10.0**-n for n in range(3, 9)]
-"""Of the finite difference, for numbers of about 1."""
+"""Step sizes of the finite difference, for numbers of about 1."""
 _TOLERANCE = 1e-4
 """What two sides of a slope, and a slope and a gradient of float32, may differ by."""
 _NOISE = 16 * np.finfo(np.float64).eps
@@ -216,7 +216,7 @@ class _Slope:
 
     mean: float = math.nan
     size: float = 0.0
-    """Of what adds up to it."""
+    """The sum of the magnitudes of its terms."""
     why: NoSlope = ""
     """Why there is none."""
     below: float = 0.0

@@ -24,8 +24,8 @@ HEAD = struct.Struct("<IIB")
 TEXT, BINARY = 0, 1
 
 MARKER_BYTES = 8
-"""Of shared memory, the crash marker: the process writes to it the number of each block that it
-starts, for the server to read after a crash."""
+"""The size of the crash marker in shared memory: the process writes to it the number of each block that
+it starts, for the server to read after a crash."""
 NO_BLOCK = -1
 
 

@@ -78,11 +78,11 @@ class JournalContents:
     page: str
     """The file of the page, if it had one."""
     digest: str
-    """Of the file that it starts from."""
+    """The digest of the file that it starts from."""
     start: dict[str, Any]
     document: dict[str, Any]
     saving: str = ""
-    """Of the file that was being written when it ended, if one was."""
+    """The digest of the file that was being written when it ended, if one was."""
     changes: int = 0
     since: float = 0.0
     damage: Damage | None = None
@@ -130,9 +130,9 @@ class Journal:
         self._lock = PageLock(folder, name)
         self._file: AppendOnly | None = None
         self._contents = JournalContents("", "", {}, {})
-        """Of the file, if there is one."""
+        """The contents of the journal's file, if there is one."""
         self._compact_bytes = 0
-        """Of the file when it had no changes yet, or was compacted."""
+        """The size of the file when it had no changes yet, or was compacted."""
         self._replacing = threading.Lock()
         """Held while the file is appended to or replaced: it is synced and compacted in other threads."""
 

@@ -275,7 +275,7 @@ class Opened(ServerMessage, tag="opened"):
     """The revision that the file holds; -1 if it holds none of them."""
     draft: Draft | None = None
     unsaved: str = ""
-    """By which a page without a file can be opened again."""
+    """The name by which a page without a file can be opened again."""
     applied: list[int] = field(default_factory=list)
     """Those of the `pending` changes that the document has."""
 
@@ -468,7 +468,7 @@ class Curve(Struct, omit_defaults=True):
     element: list[int] = field(default_factory=list)
     """Which element of it, where it has several."""
     mean_of: int = 0
-    """Of how many elements it is the mean, where there are too many to tell apart."""
+    """The number of elements it is the mean of, where there are too many to tell apart; else 0."""
 
 
 class Series(Struct, omit_defaults=True):
@@ -626,7 +626,7 @@ class AccessMap(Struct, omit_defaults=True):
     inside: list[Cells] = field(default_factory=list)
     """Further cells, of no tensor, that must lie inside of their sizes for a point to be one."""
     factors: list[Factor] = field(default_factory=list)
-    """Of each product of a sum."""
+    """Constant factors of each product of a sum."""
     codes: dict[str, list[str]] = field(default_factory=dict)
     """Tensors that hold codes of numbers, with those of the low and the high end of their range. A sum is
     one of numbers; all other rules go by the codes.
@@ -634,7 +634,7 @@ class AccessMap(Struct, omit_defaults=True):
     counts: list[int] = field(default_factory=list)
     """The axes of the rule's first tensor along which its places are counted, where they are the result."""
     cut: bool = False
-    """Whether what it comes to is cut to a whole number, toward zero."""
+    """Whether the result is truncated toward zero."""
 
 
 class Tensor(Struct, omit_defaults=True):

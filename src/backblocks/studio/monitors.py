@@ -17,7 +17,7 @@ from backblocks.studio.messages import Curve, Series
 from backblocks.studio.summaries import if_finite, plane
 
 _MAX_POINTS = 200_000
-"""Of a trend; then every second one is dropped."""
+"""The most points of a trend; beyond that every second one is dropped."""
 _PICTURE_INTERVAL = 4
 """Updates between two of an image or histogram, which change as a whole."""
 _SIDE = 256

@@ -24,7 +24,7 @@ from backblocks.studio.journal import (
 )
 
 MAX_VERSIONS = 50
-"""Of each page are kept."""
+"""Versions kept for each page."""
 _CLIENTS_KEPT = 7 * 86_400.0
 """Seconds after a save in which a tab may come back and send changes again that the saved file has."""
 

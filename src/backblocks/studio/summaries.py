@@ -16,7 +16,7 @@ from backblocks.studio.messages import Statistics, Summary
 from backblocks.studio.statistics import compute_statistics, run_to_end
 
 _SIDE = 32
-"""Of the picture of an output."""
+"""The largest width and height of the picture of an output."""
 _FIRST_ELEMENTS = 12
 """Elements that a summary writes out."""
 

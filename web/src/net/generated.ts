@@ -254,7 +254,7 @@ export interface Opened {
   /** The revision that the file holds; -1 if it holds none of them. */
   readonly saved_revision?: number;
   readonly draft?: Draft | null;
-  /** By which a page without a file can be opened again. */
+  /** The name by which a page without a file can be opened again. */
   readonly unsaved?: string;
   /** Those of the `pending` changes that the document has. */
   readonly applied?: readonly number[];
@@ -443,7 +443,7 @@ export interface Curve {
   readonly shown: number;
   /** Which element of it, where it has several. */
   readonly element?: readonly number[];
-  /** Of how many elements it is the mean, where there are too many to tell apart. */
+  /** The number of elements it is the mean of, where there are too many to tell apart; else 0. */
   readonly mean_of?: number;
 }
 
@@ -596,7 +596,7 @@ export interface AccessMap {
   readonly tables?: Readonly<Record<string, readonly number[]>>;
   /** Further cells, of no tensor, that must lie inside of their sizes for a point to be one. */
   readonly inside?: readonly Cells[];
-  /** Of each product of a sum. */
+  /** Constant factors of each product of a sum. */
   readonly factors?: readonly Factor[];
   /**
    * Tensors that hold codes of numbers, with those of the low and the high end of their range. A sum is
@@ -606,7 +606,7 @@ export interface AccessMap {
   readonly codes?: Readonly<Record<string, readonly string[]>>;
   /** The axes of the rule's first tensor along which its places are counted, where they are the result. */
   readonly counts?: readonly number[];
-  /** Whether what it comes to is cut to a whole number, toward zero. */
+  /** Whether the result is truncated toward zero. */
   readonly cut?: boolean;
 }
 

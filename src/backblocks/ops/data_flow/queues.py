@@ -35,7 +35,7 @@ class Queue(State):
         self.shapes = tuple(shapes) or (None,) * len(self.types)
         self.elements: deque[Element] = deque()
         self.sizes: deque[int] = deque()
-        """Of each element, in bytes."""
+        """The bytes of each element."""
 
     def copy(self) -> "Queue":
         other = Queue(self.types, self.shapes, self.capacity)

@@ -34,7 +34,7 @@ def _top(x: Array, k: int) -> tuple[Array, Array]:
 
 
 def _top_of_parts(row: Array, k: int) -> tuple[Array, Array]:
-    """Of a row in parts: the largest of all are among the largest of each part."""
+    """The top k of one row, chunk by chunk: the largest of all are among the largest of each chunk."""
     n = row.shape[-1]
     found = []
     for part in chunks(n, n * SORT_COST):

@@ -48,7 +48,7 @@ def place_of(seed: Array) -> Place:
 
 
 Draw = Callable[[Place, int, DType], Array]
-"""Gives so many numbers of a type, drawn at a place."""
+"""Draws `count` numbers of a type at a place: `draw(place, count, dtype)`."""
 
 
 WORD = BY_NAME["uint32"]
@@ -59,7 +59,7 @@ _IN_CACHE = 1 << 16
 def _drawn(
     draw: Callable[[Place, int], Array], place: Place, count: int, dtype: DType, words: int
 ) -> Array:
-    """So many numbers, each of which has so many words."""
+    """Draws `count` numbers of `words` Philox words each."""
     out = np.empty(count, dtype)
     for start in range(0, count, _IN_CACHE):
         check_cancelled()
