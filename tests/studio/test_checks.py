@@ -5,7 +5,8 @@ import time
 import pytest
 from conftest import page_file
 
-from backblocks.studio.page_check import check_page, peak_bytes
+from backblocks.studio.memory_estimate import peak_bytes
+from backblocks.studio.page_check import check_page
 
 
 def placeholder(*shape):

@@ -7,7 +7,6 @@ from typing import Any
 
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
-from backblocks.graph.session import Session
 from backblocks.pages.build import BuildResult, build
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import PAGE, PageFile
@@ -61,21 +60,5 @@ def _ports(page: Page, name: Any) -> list[str] | None:
     try:
         file = Folder.of(page.path).file(name)
         return list(parse(read_file(file), PageFile).ports.inputs)
-    except OpError:
-        return None
-
-
-def peak_bytes(document: dict[str, Any], path: Path) -> int | None:
-    """The peak memory of a run with the page's settings, in bytes; None if it is not known."""
-    page = page_from_document(document, path)
-    run = page.run
-    shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]
-    wanted = [*run.fetch, *shown]
-    try:
-        graph = page.graph()
-        targets: list[Any] = run.targets
-        if not run.fetch and not targets:
-            targets = [block for block in graph if not block.op.fed]
-        return Session(graph).estimate(wanted, page.feeds(), targets).peak
     except OpError:
         return None

@@ -17,8 +17,9 @@ from typing import Any, BinaryIO
 
 from backblocks.errors import OpError
 from backblocks.studio import ipc
+from backblocks.studio.memory_estimate import peak_bytes
 from backblocks.studio.messages import OmittedArray
-from backblocks.studio.page_check import check_page, peak_bytes
+from backblocks.studio.page_check import check_page
 from backblocks.studio.processes import OUT_OF_MEMORY, enter_child_process
 
 _WATCHDOG_DELAY = 5
