@@ -41,7 +41,7 @@ _NOISE = 16 * np.finfo(np.float64).eps
 
 def check_gradient(query: CheckGradient, values: LastValues) -> ChunkedWork[GradientChecked]:
     """Compares a gradient with a finite difference. Yields before each evaluation of the forward op."""
-    block = values.block(query.block)
+    block = values.lookup.block(query.block)
     gradient = _last(values, f"{query.block}:{block.op.outputs[0].name}")
     check_index(query.block, query.cell, gradient.shape)
     cell = tuple(query.cell)
@@ -86,9 +86,9 @@ class _Call:
 
 def _forward_call(name: str, values: LastValues, gradient: Array, cell: tuple[int, ...]) -> _Call:
     """The forward op on the inputs of the gradient block; others come from the forward block on the page."""
-    block = values.block(name)
-    on_page, way = forward_of(name, values)
-    forward = values.block(on_page) if on_page else None
+    block = values.lookup.block(name)
+    on_page, way = forward_of(name, values.lookup)
+    forward = values.lookup.block(on_page) if on_page else None
     op = forward.op if forward else None
     if way is None or op is None:
         op, way = _op_with_gradient(name, block.op)
