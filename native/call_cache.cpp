@@ -188,14 +188,18 @@ class CallCache {
     // The cached call of these arguments, or null. Leaves `out` and the key in its arguments; the key stays
     // None if there is none, or no memory for it.
     nb::object find(nb::handle given, nb::object& out, nb::object& key) try {
-        std::string bytes;
+        std::string bytes = std::move(spare_);  // so that most calls allocate nothing for their key
+        bytes.clear();
         if (!key_.write(given, by_value, bytes, out)) return {};
-        if (last_.is_valid() && bytes == last_key_) return last_;
-        key = nb::bytes(bytes.data(), bytes.size());
-        const auto found = nb::borrow(PyDict_GetItemWithError(calls_.ptr(), key.ptr()));
-        if (!found.is_valid()) return {};
-        last_key_ = std::move(bytes);
-        return last_ = found;
+        if (!last_.is_valid() || bytes != last_key_) {
+            key = nb::bytes(bytes.data(), bytes.size());
+            const auto found = nb::borrow(PyDict_GetItemWithError(calls_.ptr(), key.ptr()));
+            if (!found.is_valid()) return {};
+            last_key_.swap(bytes);
+            last_ = found;
+        }
+        spare_ = std::move(bytes);
+        return last_;
     } catch (const std::bad_alloc&) {
         return {};
     }
@@ -222,7 +226,7 @@ class CallCache {
     CallKey key_;
     std::size_t most_;
     nb::dict calls_;
-    std::string last_key_;
+    std::string spare_, last_key_;
     nb::object last_;  // the cached call of that key, found without hashing it
 };
 
