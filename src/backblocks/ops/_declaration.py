@@ -98,7 +98,7 @@ class Difference:
     at: Affects = ""
 
 
-Fill = Callable[..., None]
+KernelFunction = Callable[..., None]
 """Computes into arrays: takes the inputs, each in row-major order, then the outputs."""
 
 
@@ -111,7 +111,7 @@ class Kernel:
     """
 
     name: str
-    plan: Callable[..., Fill | None]
+    plan: Callable[..., KernelFunction | None]
     warns: bool = False
     """Whether NumPy would warn of infinities and NaN in it."""
 
@@ -220,10 +220,10 @@ class Declaration(Dispatcher):
 
     def kernel(
         self, name: str, warns: bool = False
-    ) -> Callable[[Callable[..., Fill | None]], Callable[..., Any]]:
+    ) -> Callable[[Callable[..., KernelFunction | None]], Callable[..., Any]]:
         """A faster kernel; the function plans a call, see Kernel."""
 
-        def add(plan: Callable[..., Fill | None]) -> Callable[..., Any]:
+        def add(plan: Callable[..., KernelFunction | None]) -> Callable[..., Any]:
             self.kernels.append(Kernel(name, plan, warns))
             return plan
 

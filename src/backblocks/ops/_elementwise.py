@@ -18,7 +18,7 @@ from backblocks.dtypes import is_half, wide
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over, pin_names
 from backblocks.ops._chunks import ELEMENT_COST, MAX_CHUNK_COST, elementwise
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Op
+from backblocks.ops._op import KernelFunction, Op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
 from backblocks.ops._values import flat
 
@@ -161,18 +161,18 @@ def broadcast_cells(sizes: tuple[int, ...], places: tuple[Coordinate, ...]) -> C
     return Cells(tuple(place if size != 1 else Coordinate() for place, size in pairs))
 
 
-def in_place(ufunc: Any, *inputs: Spec) -> Fill | None:
+def in_place(ufunc: Any, *inputs: Spec) -> KernelFunction | None:
     """NumPy's own function, which writes straight into the result."""
     dtypes = [spec.dtype for spec in inputs]
     if is_half(dtypes[0]) or ufunc.resolve_dtypes((*dtypes, None))[-1] not in (dtypes[0], np.bool):
         return None
-    fill: Fill = by_name(ufunc) if ufunc in (np.maximum, np.minimum) else ufunc
+    fill: KernelFunction = by_name(ufunc) if ufunc in (np.maximum, np.minimum) else ufunc
     shapes: list[Any] = [spec.shape for spec in inputs]
     cells = math.prod(np.broadcast_shapes(*shapes))
     return fill if cells * ELEMENT_COST <= MAX_CHUNK_COST else functools.partial(elementwise, fill)
 
 
-def by_name(ufunc: Any) -> Fill:
+def by_name(ufunc: Any) -> KernelFunction:
     """For those that do not take the result by its place."""
 
     def fill(*arrays: Array) -> None:

@@ -35,7 +35,7 @@ from backblocks.errors import (
 )
 from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._chunks import ELEMENT_COST, MAX_CHUNK_COST
-from backblocks.ops._declaration import OF_EVERY_OP, REQUIRED, Declaration, Fill
+from backblocks.ops._declaration import OF_EVERY_OP, REQUIRED, Declaration, KernelFunction
 from backblocks.ops._help import docstring
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
 from backblocks.ops._interruptible import as_interruptible, as_plain, interruptible_function
@@ -57,7 +57,17 @@ from backblocks.ops._values import (
 )
 from backblocks.ops._workspace import temporary_bytes
 
-__all__ = ["REGISTRY", "Attrs", "Fill", "Op", "Plan", "Value", "builders", "op", "zero_gradient"]
+__all__ = [
+    "REGISTRY",
+    "Attrs",
+    "KernelFunction",
+    "Op",
+    "Plan",
+    "Value",
+    "builders",
+    "op",
+    "zero_gradient",
+]
 
 REGISTRY: dict[str, Op] = {}
 

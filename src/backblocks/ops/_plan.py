@@ -16,7 +16,7 @@ import numpy as np
 from backblocks.dtypes import NAMES
 from backblocks.errors import BackblocksError, OpError, described
 from backblocks.ops import _memory
-from backblocks.ops._declaration import Fill
+from backblocks.ops._declaration import KernelFunction
 from backblocks.ops._inputs import Array
 from backblocks.ops._kernels import Executable, all_row_major
 from backblocks.ops._spec import Spec, shape_text
@@ -52,7 +52,7 @@ class Plan(Executable):
         inputs: Sequence[Value],
         specs: tuple[Value, ...],
         reference: Callable[..., Any],
-        kernel: Fill | None,
+        kernel: KernelFunction | None,
         warns: bool,
         empty: bool,
         needs: int,

@@ -12,7 +12,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, in_row_major_order, no_cells
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op, zero_gradient
+from backblocks.ops._op import KernelFunction, Value, op, zero_gradient
 from backblocks.ops._plan import CopyKernel
 from backblocks.ops._spec import (
     MAX_RANK,
@@ -357,7 +357,7 @@ for each in (identity, zeros_like, ones_like):
     each.shape(lambda x: x.shape)
 
 
-def _same_cells(x: Spec, *others: Spec, **attrs: Any) -> Fill | None:
+def _same_cells(x: Spec, *others: Spec, **attrs: Any) -> KernelFunction | None:
     return None if x.dtype.hasobject else CopyKernel(x.sizes)
 
 

@@ -8,7 +8,7 @@ from backblocks.dtypes import FLOATS, INTS, NUMBERS, REALS, VALUES, wide
 from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._elementwise import binary, cell_to_cell, in_place, unary
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, op, zero_gradient
+from backblocks.ops._op import KernelFunction, op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
 from backblocks.ops.attrs import Flag, Float
 
@@ -158,12 +158,12 @@ def not_equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> A
 
 
 @equal.kernel("in place")
-def _(x: Spec, y: Spec, **attrs: bool) -> Fill | None:
+def _(x: Spec, y: Spec, **attrs: bool) -> KernelFunction | None:
     return in_place(np.equal, x, y) if _fit(x.shape, y.shape) else None
 
 
 @not_equal.kernel("in place")
-def _(x: Spec, y: Spec, **attrs: bool) -> Fill | None:
+def _(x: Spec, y: Spec, **attrs: bool) -> KernelFunction | None:
     return in_place(np.not_equal, x, y) if _fit(x.shape, y.shape) else None
 
 

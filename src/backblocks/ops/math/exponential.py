@@ -6,7 +6,7 @@ from backblocks import ops
 from backblocks.dtypes import SMOOTH, is_half
 from backblocks.ops._elementwise import activation_gradient, rounded_once, unary
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value
+from backblocks.ops._op import KernelFunction, Value
 from backblocks.ops._spec import Spec
 from backblocks.ops.math.arithmetic import POSITIVE, conjugate
 
@@ -109,7 +109,7 @@ tanh_grad = activation_gradient(
 
 
 @sigmoid.kernel("in place", warns=True)
-def _(x: Spec) -> Fill | None:
+def _(x: Spec) -> KernelFunction | None:
     if is_half(x.dtype):
         return None
 
@@ -125,7 +125,7 @@ def _(x: Spec) -> Fill | None:
 
 
 @sigmoid_grad.kernel("in place", warns=True)
-def _(y: Spec, dy: Spec) -> Fill | None:
+def _(y: Spec, dy: Spec) -> KernelFunction | None:
     if is_half(y.dtype):
         return None
 

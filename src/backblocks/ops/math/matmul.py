@@ -16,7 +16,7 @@ from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, loop, over
 from backblocks.ops._chunks import MAX_CHUNK_COST, chunks, contiguous_copy, multiply_cost
 from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op
+from backblocks.ops._op import KernelFunction, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, broadcast, ranked, shape_text, which
 from backblocks.ops.array.broadcasting import fit
 from backblocks.ops.array.shapes import shape_of
@@ -55,7 +55,7 @@ def _product(x: Array, y: Array) -> Array:
 
 def native_product(
     dtype: DType, x: Sizes, y: Sizes, turn_x: bool, turn_y: bool, conjugate: bool = False
-) -> Fill | None:
+) -> KernelFunction | None:
     """The compiled kernel for arrays of these shapes, which may be transposed; None for whole numbers.
 
     NumPy would hand float types to a BLAS, whose results depend on how many threads it has, and whose threads
@@ -182,12 +182,16 @@ def _(
 
 
 @mat_mul.kernel("native")
-def _(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool) -> Fill | None:
+def _(
+    a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool
+) -> KernelFunction | None:
     return native_product(a.dtype, a.sizes, b.sizes, transpose_a, transpose_b)
 
 
 @mat_mul.kernel("in place", warns=True)
-def _(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool) -> Fill | None:
+def _(
+    a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool
+) -> KernelFunction | None:
     def fill(a: Array, b: Array, product: Array) -> None:
         multiply(a.T if transpose_a else a, b.T if transpose_b else b, product)
 
@@ -195,7 +199,7 @@ def _(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool) 
     second: Any = b.shape
     cost = math.prod(first) * second[0 if transpose_b else 1] * multiply_cost(a.dtype)
     # The same as np.matmul here, which takes longer to begin.
-    multiply: Fill = np.dot if cost <= MAX_CHUNK_COST else _multiply
+    multiply: KernelFunction = np.dot if cost <= MAX_CHUNK_COST else _multiply
     return fill if transpose_a or transpose_b else multiply
 
 
@@ -337,13 +341,13 @@ def _batch_cells(
 
 @batch_mat_mul.kernel("native")
 @batch_mat_mul_v2.kernel("native")
-def _(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **hints: bool) -> Fill | None:
+def _(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **hints: bool) -> KernelFunction | None:
     return native_product(x.dtype, x.sizes, y.sizes, adj_x, adj_y, conjugate=True)
 
 
 @batch_mat_mul.kernel("in place")
 @batch_mat_mul_v2.kernel("in place")
-def _(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **hints: bool) -> Fill:
+def _(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **hints: bool) -> KernelFunction:
     def fill(x: Array, y: Array, output: Array) -> None:
         with np.errstate(all="ignore"):
             _multiply(_adjoint(x, adj_x), _adjoint(y, adj_y), output)
@@ -379,7 +383,9 @@ def _read_as(x: Array, dtype: Any) -> Array:
 
 
 @batch_mat_mul_v3.kernel("native")
-def _(x: Spec, y: Spec, *, Tout: Any, adj_x: bool, adj_y: bool, **hints: bool) -> Fill | None:
+def _(
+    x: Spec, y: Spec, *, Tout: Any, adj_x: bool, adj_y: bool, **hints: bool
+) -> KernelFunction | None:
     multiply = native_product(wide(Tout), x.sizes, y.sizes, adj_x, adj_y, conjugate=True)
     if multiply is None:
         return None

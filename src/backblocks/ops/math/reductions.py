@@ -24,7 +24,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over
 from backblocks.ops._chunks import ELEMENT_COST, MAX_CHUNK_COST, chunks
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op, zero_gradient
+from backblocks.ops._op import KernelFunction, Value, op, zero_gradient
 from backblocks.ops._spec import (
     COUNT_AXES,
     Shape,
@@ -260,7 +260,7 @@ for each, _rule, _whole in (
 
 def _in_place(
     ufunc: np.ufunc, start: Any, mean: bool, input: Spec, axis: Spec, *, keep_dims: bool
-) -> Fill | None:
+) -> KernelFunction | None:
     """NumPy's own reduction, which writes straight into the result."""
     dtype = input.dtype
     if is_half(dtype) or axis.value is None or (mean and dtype.kind in "iu"):

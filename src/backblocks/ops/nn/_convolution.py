@@ -9,7 +9,7 @@ from backblocks.dtypes import NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, loop
-from backblocks.ops._op import Fill, Op, Value
+from backblocks.ops._op import KernelFunction, Op, Value
 from backblocks.ops._pins import Pin
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text, sizes_from
 from backblocks.ops.array.shapes import shape_of
@@ -203,7 +203,7 @@ def complete(forward: Op, to_input: Op, to_filter: Op, native: Kernels, **how: A
         return conv_access(x, f, "output", of, depthwise=depthwise, **windows)
 
     @forward.kernel("native")
-    def _(input: Spec, filter: Spec, **windows: Any) -> Fill | None:
+    def _(input: Spec, filter: Spec, **windows: Any) -> KernelFunction | None:
         prepared = native_by_channel if depthwise else native_conv
         return prepared(native[0], input.shape, filter.shape, input.dtype, **windows)
 
@@ -268,14 +268,14 @@ def complete_gradients(
         return conv_access(x, f, "out_backprop", of, depthwise, **_VOLUMES | windows)
 
     @to_input.kernel("native")
-    def _(given: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+    def _(given: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> KernelFunction | None:
         windows = _VOLUMES | windows
         shape = shape_of_input(given, filter, out_backprop, windows)
         kernel = prepared(native[1], shape, filter.shape, filter.dtype, **windows)
         return kernel and kernel.taking(1, 2, 3)
 
     @to_filter.kernel("native")
-    def _(input: Spec, given: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+    def _(input: Spec, given: Spec, out_backprop: Spec, **windows: Any) -> KernelFunction | None:
         windows = _VOLUMES | windows
         shape = _given_shape(f_pin, given, input, out_backprop, windows)
         kernel = prepared(native[2], input.shape, shape, input.dtype, **windows)

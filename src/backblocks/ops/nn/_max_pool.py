@@ -10,7 +10,7 @@ from backblocks.errors import OpError
 from backblocks.ops import _kernels
 from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Op, Value
+from backblocks.ops._op import KernelFunction, Op, Value
 from backblocks.ops._spec import Shape, Spec, agreed
 from backblocks.ops.nn._pooling import (
     agreed_with_pooling,
@@ -115,7 +115,7 @@ def _pool_cells(y: Spec, input: Spec, **windows: Any) -> list[AccessMap]:
     return pool_access("max", ("input",), input, cells=("input",), windows=("output",), **windows)
 
 
-def _native_max(input: Spec, **windows: Any) -> Fill | None:
+def _native_max(input: Spec, **windows: Any) -> KernelFunction | None:
     return native_pool(_kernels.max_pool, input.shape, input.dtype, **windows)
 
 
@@ -187,7 +187,7 @@ def _grad_cells(
 
 def _native_grad(
     orig_input: Spec, orig_output: Spec, grad: Spec, ties: str = "first", **windows: Any
-) -> Fill | None:
+) -> KernelFunction | None:
     if ties != "first":
         return None
     fill = native_pool(_kernels.max_pool_grad, orig_input.shape, grad.dtype, **windows)
@@ -230,7 +230,7 @@ def _grad_grad_cells(
 
 def _native_grad_grad(
     orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any
-) -> Fill | None:
+) -> KernelFunction | None:
     fill = native_pool(_kernels.max_pool_grad_grad, orig_input.shape, grad.dtype, **windows)
     return fill and fill.taking(0, 2, 3)
 

@@ -8,7 +8,7 @@ from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
 from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Op, Value, op
+from backblocks.ops._op import KernelFunction, Op, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, sizes_from
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.nn._pooling import (
@@ -125,7 +125,7 @@ def _complete(pool: Op, pool_grad: Op) -> None:
         return pool_access("mean", (pin,), input, cells=(pin,), windows=("output",), **windows)
 
     @pool.kernel("native")
-    def _(input: Spec, **windows: Any) -> Fill | None:
+    def _(input: Spec, **windows: Any) -> KernelFunction | None:
         return native_pool(_kernels.avg_pool, input.shape, input.dtype, **windows)
 
     @pool.grad
@@ -144,7 +144,7 @@ def _complete(pool: Op, pool_grad: Op) -> None:
         return pool_access("shares", ("grad",), y, cells=("output",), windows=("grad",), **windows)
 
     @pool_grad.kernel("native")
-    def _(orig_input_shape: Spec, grad: Spec, **windows: Any) -> Fill | None:
+    def _(orig_input_shape: Spec, grad: Spec, **windows: Any) -> KernelFunction | None:
         cells = _sizes_from(orig_input_shape, windows)
         kernel = native_pool(_kernels.avg_pool_grad, cells, grad.dtype, **windows)
         return kernel and kernel.taking(1, 2)

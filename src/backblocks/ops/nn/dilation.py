@@ -10,7 +10,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._access_maps import AccessMap, Cells, loop
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op
+from backblocks.ops._op import KernelFunction, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import Dilations, Padding, Pads, Strides
 from backblocks.ops.nn._convolution import native_by_channel
@@ -241,7 +241,7 @@ def _native(
     *,
     rates: tuple[int, ...],
     **windows: Any,
-) -> Fill | None:
+) -> KernelFunction | None:
     """The compiled kernel for arrays of these shapes: they are those of a depthwise convolution."""
     shape = (*(filter.shape or ()), 1)
     windows |= {"dilations": rates, "data_format": "NHWC"}
@@ -249,17 +249,17 @@ def _native(
 
 
 @dilation_2d.kernel("native")
-def _(input: Spec, filter: Spec, **windows: Any) -> Fill | None:
+def _(input: Spec, filter: Spec, **windows: Any) -> KernelFunction | None:
     return _native(_kernels.dilation, input, filter, **windows)
 
 
 @dilation_2d_backprop_input.kernel("native")
-def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> KernelFunction | None:
     return _native(_kernels.dilation_input_grad, input, filter, **windows)
 
 
 @dilation_2d_backprop_filter.kernel("native")
-def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> KernelFunction | None:
     return _native(_kernels.dilation_filter_grad, input, filter, **windows)
 
 

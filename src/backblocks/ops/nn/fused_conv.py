@@ -10,7 +10,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._access_maps import AccessMap, Cells, Factor, held, loop
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op
+from backblocks.ops._op import KernelFunction, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, ranked, shape_text, sizes_from
 from backblocks.ops._values import refuse_what_cannot_fit
 from backblocks.ops.array.mirror_pad import (
@@ -246,7 +246,9 @@ def _native_padded(
 
 
 @fused_pad_conv_2d.kernel("native")
-def _(input: Spec, paddings: Spec, filter: Spec, *, mode: str, **windows: Any) -> Fill | None:
+def _(
+    input: Spec, paddings: Spec, filter: Spec, *, mode: str, **windows: Any
+) -> KernelFunction | None:
     conv = _native_padded(input.shape, paddings, filter, mode=mode, **windows)
     return conv and (lambda x, pads, f, y: conv(mirrored(x, pads, mode), f, y))
 
@@ -261,7 +263,7 @@ def _(
     mode: str,
     resize_align_corners: bool,
     **windows: Any,
-) -> Fill | None:
+) -> KernelFunction | None:
     # Half types stay in the type of sums after resizing, and the kernel has no filters for that.
     if input.shape is None or wide(input.dtype) != input.dtype:
         return None

@@ -12,7 +12,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._access_maps import AccessMap, loop
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op
+from backblocks.ops._op import KernelFunction, Value, op
 from backblocks.ops._spec import MAX_RANK, Shape, Size, Spec, is_known, ranked, shape_text
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Dilations, Int, Padding, Pads, Strides, choice
@@ -197,7 +197,9 @@ def _(
 
 
 @conv.kernel("native")
-def _(input: Spec, filter: Spec, *, batch_dims: int, groups: int, **attrs: Any) -> Fill | None:
+def _(
+    input: Spec, filter: Spec, *, batch_dims: int, groups: int, **attrs: Any
+) -> KernelFunction | None:
     images = _one_batch(input.sizes, batch_dims)
     kernel = native_conv(_kernels.conv, images, filter.shape, input.dtype, **_windows(**attrs))
     if kernel is None or batch_dims == 1:

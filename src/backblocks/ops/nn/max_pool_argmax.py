@@ -12,7 +12,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._access_maps import AccessMap, Cells, held, loop
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op
+from backblocks.ops._op import KernelFunction, Value, op
 from backblocks.ops._spec import Shape, Spec, agreed
 from backblocks.ops.attrs import Flag, Padding, Pads, Strides, Window, dtype_of
 from backblocks.ops.nn._max_pool import FOR_EACH_CELL, HALF_SUMS, winning_cells
@@ -129,7 +129,7 @@ def _native_argmax(
 
 
 @max_pool_with_argmax.kernel("native")
-def _(input: Spec, *, Targmax: Any, **how: Any) -> Fill | None:
+def _(input: Spec, *, Targmax: Any, **how: Any) -> KernelFunction | None:
     return _native_argmax(_kernels.max_pool_with_argmax, input, Targmax, **how)
 
 
@@ -292,7 +292,7 @@ def _(
 
 
 @max_pool_grad_with_argmax.kernel("native")
-def _(input: Spec, grad: Spec, argmax: Spec, **how: Any) -> Fill | None:
+def _(input: Spec, grad: Spec, argmax: Spec, **how: Any) -> KernelFunction | None:
     fill = _native_argmax(_kernels.max_pool_grad_with_argmax, input, argmax.dtype, **how)
     return fill and fill.taking(1, 2, 3)
 
@@ -375,7 +375,7 @@ def _(
 
 
 @max_pool_grad_grad_with_argmax.kernel("native")
-def _(input: Spec, grad: Spec, argmax: Spec, **how: Any) -> Fill | None:
+def _(input: Spec, grad: Spec, argmax: Spec, **how: Any) -> KernelFunction | None:
     fill = _native_argmax(_kernels.max_pool_grad_grad_with_argmax, input, argmax.dtype, **how)
     return fill and fill.taking(1, 2, 3)
 

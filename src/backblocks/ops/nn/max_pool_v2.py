@@ -8,7 +8,7 @@ from backblocks.dtypes import REALS
 from backblocks.errors import OpError
 from backblocks.ops._declaration import Difference
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Op, Value, op
+from backblocks.ops._op import KernelFunction, Op, Value, op
 from backblocks.ops._spec import Spec, ranked
 from backblocks.ops.attrs import ImageLayout, Padding, Pads, check_window
 from backblocks.ops.nn.max_pool import max_pool, max_pool_grad, max_pool_grad_grad
@@ -49,7 +49,7 @@ def _delegate(v2: Op, v1: Op, **checks: Any) -> None:
         return cells(y, *tensors, **_windows_of(ksize.contents, strides.contents), **how)
 
     @v2.kernel("native")
-    def _(*specs: Spec, **how: Any) -> Fill | None:
+    def _(*specs: Spec, **how: Any) -> KernelFunction | None:
         *tensors, ksize, strides = specs
         if ksize.value is None or strides.value is None:
             return None

@@ -5,7 +5,7 @@ import numpy as np
 from backblocks.dtypes import NUMBERS, is_half, wide
 from backblocks.ops._elementwise import rounded_once
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, op
+from backblocks.ops._op import KernelFunction, op
 from backblocks.ops._spec import Shape, Spec, agreed, scalar_value
 from backblocks.ops.attrs import Flag
 
@@ -38,7 +38,7 @@ def _(var: Spec, alpha: Spec, delta: Spec, *, use_locking: bool) -> Shape:
 
 
 @apply_gradient_descent.kernel("in place", warns=True)
-def _(var: Spec, alpha: Spec, delta: Spec, *, use_locking: bool) -> Fill | None:
+def _(var: Spec, alpha: Spec, delta: Spec, *, use_locking: bool) -> KernelFunction | None:
     if is_half(var.dtype):
         return None
 
