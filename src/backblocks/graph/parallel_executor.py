@@ -27,7 +27,7 @@ class ParallelExecutor:
         self,
         run: StepRunner,
         steps: CompiledSteps,
-        plan: Program,
+        program: Program,
         heavy: set[Step],
         sizes: Mapping[int, int],
         most_ahead: int,
@@ -40,7 +40,7 @@ class ParallelExecutor:
         self._computes = dict(steps)
         self._waiting, self._dependents = dependents_of(list(self._computes))
         self._readers = Counter(slot for step in self._computes for slot in _touched(step))
-        self._kept = {*plan.fetched, *plan.written.values()}
+        self._kept = {*program.fetched, *program.written.values()}
         self._steps = list(self._computes)
         self._order = {step: i for i, step in enumerate(self._steps)}
         self._frontier = 0

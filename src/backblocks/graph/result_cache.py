@@ -114,9 +114,11 @@ BRANCHING = {"Switch", "Merge"}  # what they give may be dead, which no array ca
 class CacheableSteps:
     """The steps of a program whose values can be cached, and their cache keys in one run."""
 
-    def __init__(self, plan: Program, steps: Sequence[Step], constants: dict[int, Array]) -> None:
-        written = set(plan.written)
-        changing = {slot for slot, variable in plan.variables.items() if variable in written}
+    def __init__(
+        self, program: Program, steps: Sequence[Step], constants: dict[int, Array]
+    ) -> None:
+        written = set(program.written)
+        changing = {slot for slot, variable in program.variables.items() if variable in written}
         self.steps: list[Step] = []
         """The cacheable ones, in order."""
         self.others: set[Step] = set()
@@ -131,11 +133,11 @@ class CacheableSteps:
                 changing |= set(step.defs)
         self.producer = {slot: step for step in self.steps for slot in step.defs}
         read = {slot for step in self.others for slot in flat(step.inputs)}
-        read |= {*plan.fetched, *plan.written.values()}
+        read |= {*program.fetched, *program.written.values()}
         self.needed = [
             step
             for step in self.steps
-            if step.block in plan.targets or not read.isdisjoint(step.defs)
+            if step.block in program.targets or not read.isdisjoint(step.defs)
         ]
         """Cacheable steps whose outputs are fetched, or read by a step that is not cacheable."""
         self.sources = {slot for step in self.steps for slot in flat(step.inputs)}

@@ -185,8 +185,8 @@ class Session:
         for symbol, value in ({} if feeds is None else self._symbols_fed(feeds)).items():
             specs[symbol] = _fed(symbol, value)
         specs |= {symbol: symbol.spec for symbol in missing_feeds(wanted, specs, blocks)}
-        plan = build_program(wanted, list(specs), blocks)
-        return CompiledProgram(plan, list(specs.values())).estimate
+        program = build_program(wanted, list(specs), blocks)
+        return CompiledProgram(program, list(specs.values())).estimate
 
     def cancel(self) -> bool:
         """Ends every run that other threads have called: between two blocks, or inside a long kernel.
@@ -214,13 +214,13 @@ class Session:
     ) -> list[Array]:
         begun = time.perf_counter()
         compiled = self._compiled(fetches, feeds, arrays, targets)
-        plan = compiled.program
+        program = compiled.program
         needed = self._needed(compiled)
         self._refuse_what_cannot_fit(compiled.estimate, needed)
         if compiled.files:
             self._refuse_files(compiled.files)
         slots = compiled.slots.copy()
-        for slot, array in zip(plan.fed, arrays, strict=True):
+        for slot, array in zip(program.fed, arrays, strict=True):
             slots[slot] = array
         for slot, block, read in compiled.variables:
             value = self._values.get(block)
@@ -234,7 +234,7 @@ class Session:
                     executed, cached, peak = _chunks.run_cancellable(
                         self._stop, self._execute, compiled, slots
                     )
-        values = [slots[slot] for slot in plan.fetched]
+        values = [slots[slot] for slot in program.fetched]
         if missing:
             values = [None if value is DEAD else value for value in values]
         for symbol, value in () if missing else zip(fetches, values, strict=True):
@@ -247,9 +247,9 @@ class Session:
         if self._stop.is_set():
             raise Cancelled("the run was cancelled")
         # One call, so that not even Ctrl-C can leave some variables old and some new.
-        new = {v: slots[slot] for v, slot in plan.written.items() if slots[slot] is not None}
+        new = {v: slots[slot] for v, slot in program.written.items() if slots[slot] is not None}
         if self.memory_limit is not None:
-            self._count(new, plan, self.memory_limit)
+            self._count(new, program, self.memory_limit)
         self._values.update(new)
         for variable in new if self._digests else ():
             self._digests.pop(variable, None)  # it has the old value
@@ -258,7 +258,7 @@ class Session:
         if borrow:
             return values
         fresh = compiled.never_kept if self._cache.limit else compiled.computed
-        places = zip(values, plan.fetched, strict=True)
+        places = zip(values, program.fetched, strict=True)
         return [value if slot in fresh or value is None else value.copy() for value, slot in places]
 
     def _compiled(
@@ -381,7 +381,7 @@ class Session:
         self._sizes = {block: _size(value) for block, value in self._values.items()}
         self._kept_bytes = sum(self._sizes.values())
 
-    def _count(self, new: Mapping[Block, Array], plan: Program, limit: int) -> None:
+    def _count(self, new: Mapping[Block, Array], program: Program, limit: int) -> None:
         """Counts what a run is about to keep, and refuses it if that is too much."""
         self._count_all()
         sizes = {block: _size(value) for block, value in new.items()}
@@ -390,11 +390,11 @@ class Session:
         if total > limit and total > self._kept_bytes:
             variable = max(grown, key=lambda block: grown[block])
             error = _too_much_kept(total, limit)
-            error.op, error.block = variable.op.name, plan.writers[variable].label
+            error.op, error.block = variable.op.name, program.writers[variable].label
             raise error
         self._sizes |= sizes
         self._last_growers |= {
-            block: plan.writers[block] for block, size in grown.items() if size > 0
+            block: program.writers[block] for block, size in grown.items() if size > 0
         }
         self._kept_bytes = total
 
