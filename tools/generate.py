@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from backblocks.documentation import call, gradient, summary, worked
+from backblocks.documentation import call, evaluated, gradient, summary
 from backblocks.dtypes import ALL, QUANTIZED
 from backblocks.ops import REGISTRY, _kernels
 from backblocks.ops._declaration import Attr, Case
@@ -196,8 +196,8 @@ def op_page(op: Op) -> str:
         sections += ["## Differences from TensorFlow", "\n".join(head + rows)]
     if op.cases:
         sections += ["## Worked cases", *(_case_text(op, case) for case in op.cases)]
-    if op.use is not None:
-        sections += ["## In use", op.use.because, f"```python\n{op.use.lines}\n```"]
+    if op.doctest is not None:
+        sections += ["## In use", op.doctest.because, f"```python\n{op.doctest.lines}\n```"]
     if op.refusals:
         rows = [f"* {r.about}: `{_refusal_text(op, r.args)}`" for r in op.refusals]
         sections += ["## What it refuses", "\n".join(rows)]
@@ -234,7 +234,7 @@ def _source(op: Op) -> str:
 
 
 def _case_text(op: Op, case: Case) -> str:
-    return "\n".join([f"**{case.about}**", "", "```", *worked(op, case).lines(), "```"])
+    return "\n".join([f"**{case.about}**", "", "```", *evaluated(op, case).lines(), "```"])
 
 
 def _refusal_text(op: Op, args: dict[str, Any]) -> str:

@@ -91,8 +91,8 @@ def _symbol(array: Any) -> Symbol:
 
 
 @dataclass(frozen=True)
-class Worked:
-    """A case with its numbers."""
+class EvaluatedCase:
+    """A case and the outputs that the op computes for it."""
 
     about: str
     inputs: dict[str, Value]
@@ -112,14 +112,14 @@ class Worked:
         ]
 
 
-def worked(op: Op, case: Case) -> Worked:
-    """The numbers of a case, computed now."""
+def evaluated(op: Op, case: Case) -> EvaluatedCase:
+    """Evaluates a case of an op."""
     inputs, attrs, _ = op.bind((), case.args)
     arrays = op.arrays(inputs)
     before = {pin.name: _shown_before(value) for pin, value in zip(op.inputs, arrays, strict=True)}
     with contextlib.redirect_stderr(io.StringIO()):  # some say something
         results = op.run(arrays, attrs)
-    return Worked(
+    return EvaluatedCase(
         case.about,
         before,
         {name: case.args[name] for name in op.attrs if name in case.args},

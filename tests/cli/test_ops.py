@@ -8,7 +8,7 @@ import pytest
 
 import backblocks as bb
 from backblocks.cli import main
-from backblocks.documentation import worked
+from backblocks.documentation import evaluated
 from backblocks.ops import REGISTRY
 
 
@@ -66,19 +66,19 @@ def test_ops_of_every_kind_can_be_explained(name, capsys):
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_op_is_shown_by_a_case_with_numbers_or_in_use(name):
     op = REGISTRY[name]
-    assert op.use or any(worked(op, case).lines() for case in op.cases[:1])
+    assert op.doctest or any(evaluated(op, case).lines() for case in op.cases[:1])
 
 
-@pytest.mark.parametrize("name", [name for name, op in REGISTRY.items() if op.use])
+@pytest.mark.parametrize("name", [name for name, op in REGISTRY.items() if op.doctest])
 def test_ops_in_use_give_what_is_shown(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    lines = REGISTRY[name].use.lines
+    lines = REGISTRY[name].doctest.lines
     typed = doctest.DocTestParser().get_doctest(lines, {"bb": bb, "np": np}, name, name, 0)
     assert f"bb.ops.{REGISTRY[name].snake_name}(" in lines or name in ("Placeholder", "VariableV2")
     assert doctest.DocTestRunner().run(typed).failed == 0, capsys.readouterr().out
     assert main(["ops", name]) == 0
     told = capsys.readouterr().out
-    for line in (REGISTRY[name].use.because, *lines.split("\n")):
+    for line in (REGISTRY[name].doctest.because, *lines.split("\n")):
         assert f"  {line}\n" in told
 
 

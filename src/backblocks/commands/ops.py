@@ -14,7 +14,7 @@ import numpy as np
 from backblocks.commands import formatting
 from backblocks.commands.error_reporting import UsageError, did_you_mean
 from backblocks.commands.terminal import colorizer
-from backblocks.documentation import attribute_text, call, gradient, summary, value_text, worked
+from backblocks.documentation import attribute_text, call, evaluated, gradient, summary, value_text
 from backblocks.ops import REGISTRY
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._op import Op
@@ -87,11 +87,11 @@ def _text(op: Op) -> str:
         _titled(paint("Gradient", "bold"), [_wrapped(gradient(op))]),
     ]
     if op.cases:
-        case = worked(op, op.cases[0])
+        case = evaluated(op, op.cases[0])
         title = f"{paint('Worked case', 'bold')}: {case.about}"
         sections.append(_titled(title, map(_wrapped, case.lines())))
-    if op.use is not None:
-        lines = [_wrapped(op.use.because), *op.use.lines.split("\n")]
+    if op.doctest is not None:
+        lines = [_wrapped(op.doctest.because), *op.doctest.lines.split("\n")]
         sections.append(_titled(paint("In use", "bold"), lines))
     differences = [
         _wrapped(
@@ -152,7 +152,7 @@ def _document(op: Op) -> dict[str, Any]:
         "outputs": _pins_document(op, op.outputs),
         "gradient": gradient(op),
         "cases": [_case_document(op, case) for case in op.cases],
-        "use": op.use and vars(op.use),
+        "use": op.doctest and vars(op.doctest),
         "differences": [vars(difference) for difference in op.differences],
     }
 
@@ -170,7 +170,7 @@ def _pins_document(op: Op, pins: Any) -> list[dict[str, Any]]:
 
 
 def _case_document(op: Op, case: Any) -> dict[str, Any]:
-    done = worked(op, case)
+    done = evaluated(op, case)
     return {
         "about": done.about,
         "inputs": {name: _value(value) for name, value in done.inputs.items()},

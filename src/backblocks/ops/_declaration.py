@@ -71,7 +71,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Use:
+class Doctest:
     """An example at Python's prompt (a doctest), for an op that a case of arrays cannot show."""
 
     because: str
@@ -150,7 +150,7 @@ class Declaration(Dispatcher):
     cases: list[Case] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
-    use: Use | None = None
+    doctest: Doctest | None = None
 
     def __post_init__(self) -> None:
         tensors, own = _parameters(self.reference)
@@ -238,7 +238,7 @@ class Declaration(Dispatcher):
 
     def in_use(self, because: str, lines: str) -> None:
         """Shows it in a session or with files, as typed at Python's prompt: `bb` and `np` are there."""
-        self.use = Use(because, inspect.cleandoc(lines))
+        self.doctest = Doctest(because, inspect.cleandoc(lines))
 
     def fails(self, about: str, *, error: str, **args: Any) -> None:
         """A call that must be refused with these words."""
