@@ -326,7 +326,7 @@ def on_disk(disk: Disk) -> Iterator[Disk]:
     from backblocks import _durable
 
     real, _durable.os = _durable.os, disk  # type: ignore[assignment]
-    _durable._swept.clear()
+    _durable._cleaned.clear()
     _durable._unsynced.clear()
     try:
         yield disk

@@ -41,7 +41,7 @@ def atomic_write(path: StrPath) -> Iterator[BinaryIO]:
     if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(errno.EINVAL, "It is no plain file", os.fspath(path))
     folder, name = os.path.split(os.path.abspath(path))
-    sweep(folder)
+    remove_stale_temporaries(folder)
     try:
         handle, new = _temporary(folder, name)
     except OSError as error:
@@ -61,7 +61,7 @@ def atomic_write(path: StrPath) -> Iterator[BinaryIO]:
 
 
 def _temporary(folder: str, name: str) -> tuple[int, str]:
-    """A new file that is locked for as long as it is open, so that no sweep takes it away."""
+    """A new file that is locked for as long as it is open, so that no process removes it as stale."""
     while True:
         path = os.path.join(folder, f".{name[:50]}.{os.urandom(8).hex()}.backblocks")
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -70,25 +70,25 @@ def _temporary(folder: str, name: str) -> tuple[int, str]:
             lock(handle)
         except BlockingIOError:
             taken = True
-        except OSError:  # a file system without locks, where no sweep gets one either
+        except OSError:  # a file system without locks, where removal gets no lock either
             pass
         if not taken and os.fstat(handle).st_nlink:
             return handle, path
-        os.close(handle)  # a sweep came between its creation and its lock
+        os.close(handle)  # it was removed as stale between its creation and its lock
 
 
-_swept: set[str] = set()
+_cleaned: set[str] = set()
 
 
-def sweep(folder: StrPath) -> None:
+def remove_stale_temporaries(folder: StrPath) -> None:
     """Removes temporary files of writers that were killed, once for each folder and process.
 
     A writer holds a lock on its file for as long as it lives.
     """
     folder = os.path.abspath(folder)
-    if folder in _swept:
+    if folder in _cleaned:
         return
-    _swept.add(folder)
+    _cleaned.add(folder)
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             if _TEMPORARY.fullmatch(name):

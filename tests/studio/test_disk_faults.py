@@ -183,7 +183,7 @@ async def look_at(root, marks, contents, is_broken):
     whole = [name for name in missing if not missing[name]]
     assert MOVED in whole if is_moved else whole, "what was confirmed as journaled is there"
     left = [path for path in tree_of(root) if path.endswith(".backblocks")]
-    if name == PAGE:  # those of a save to another folder are swept with the next save to it
+    if name == PAGE:  # those of a save to another folder are removed with the next save to it
         left = [path for path in left if not path.startswith("work/new/")]
     assert not left
 

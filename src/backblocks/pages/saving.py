@@ -16,7 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from backblocks._durable import atomic_write, make_folder, remove, sweep, sync_folder
+from backblocks._durable import (
+    atomic_write,
+    make_folder,
+    remove,
+    remove_stale_temporaries,
+    sync_folder,
+)
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
@@ -109,7 +115,7 @@ class _ArrayStore:
         self.old = old
         """The folder that the page moves from, whose arrays are stored anew; None if it does not move."""
         self.is_synced = False
-        sweep(self.folder)
+        remove_stale_temporaries(self.folder)
 
     def store_arrays(self, page: Json) -> Json:
         """The JSON of a page, with arrays replaced by references to their files."""

@@ -13,7 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from backblocks._durable import atomic_write, make_folder, remove, sweep, sync_folder
+from backblocks._durable import (
+    atomic_write,
+    make_folder,
+    remove,
+    remove_stale_temporaries,
+    sync_folder,
+)
 from backblocks.studio.journal import (
     NEW,
     JournalContents,
@@ -41,7 +47,7 @@ class StateFolder:
             make_folder(each, 0o700)
         for each in (self.folder, self.folder.parent):
             sync_folder(each)  # whoever made them may have been killed before this
-        sweep(self.drafts)
+        remove_stale_temporaries(self.drafts)
         self._forget_clients()
 
     def _forget_clients(self) -> None:

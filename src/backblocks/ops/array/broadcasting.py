@@ -26,7 +26,7 @@ from backblocks.ops._spec import (
 from backblocks.ops.array.shapes import INDEX, shape_of
 
 
-def fit(d: Value, x: Value) -> Value:
+def unbroadcast(d: Value, x: Value) -> Value:
     """Undoes broadcasting: sums the gradient `d` down to the shape of the input `x` it belongs to."""
     if x.shape is not None and None not in x.shape and d.shape == x.shape:
         return d
@@ -77,7 +77,7 @@ def _(y: Spec, input: Spec, shape: Spec) -> list[AccessMap]:
 
 @broadcast_to.grad
 def _(dy: Value, y: Value, input: Value, shape: Value) -> list[Value]:
-    return [fit(dy, input), None]
+    return [unbroadcast(dy, input), None]
 
 
 broadcast_to.case(
@@ -191,9 +191,9 @@ def _(y: Spec, dims: Spec, value: Spec) -> list[AccessMap]:
 @fill.grad
 def _(dy: Value, y: Value, dims: Value, value: Value) -> list[Value]:
     if value.shape == ():
-        return [None, fit(dy, value)]
+        return [None, unbroadcast(dy, value)]
     # Dimensions of none at all are fewer than those of a value in brackets.
-    return [None, ops.reshape(fit(dy, np.zeros((), dy.dtype)), shape_of(value))]
+    return [None, ops.reshape(unbroadcast(dy, np.zeros((), dy.dtype)), shape_of(value))]
 
 
 fill.case("a row of fives", dims=np.array([1, 2]), value=np.array(5.0), out=np.array([[5.0, 5]]))

@@ -11,7 +11,7 @@ from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, known_value, ranked, scalar_value, shape_text
-from backblocks.ops.array.broadcasting import fit
+from backblocks.ops.array.broadcasting import unbroadcast
 from backblocks.ops.array.shapes import INDEX, shape_of
 
 
@@ -130,7 +130,7 @@ def _(y: Spec, input: Spec, paddings: Spec, constant_values: Spec) -> list[Acces
 @pad_v2.grad
 def _(dy: Value, y: Value, input: Value, paddings: Value, constant_values: Value) -> list[Value]:
     inside = _inside(dy, input, paddings)
-    border = ops.sub(fit(dy, constant_values), fit(inside, constant_values))
+    border = ops.sub(unbroadcast(dy, constant_values), unbroadcast(inside, constant_values))
     return [inside, None, border]
 
 

@@ -19,7 +19,7 @@ from backblocks.ops._elementwise import (
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, agreed, shape_text
-from backblocks.ops.array.broadcasting import fit
+from backblocks.ops.array.broadcasting import unbroadcast
 from backblocks.ops.attrs import PartialShape
 
 WITH_SIGN = tuple(name for name in NUMBERS if not name.startswith("u"))
@@ -68,18 +68,18 @@ def _divided(x: Array, y: Array) -> Array:
 
 
 def _add_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
-    return [fit(dz, x), fit(dz, y)]
+    return [unbroadcast(dz, x), unbroadcast(dz, y)]
 
 
 def _div_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
     y_, z_ = conjugate(y), conjugate(z)
     dx = ops.real_div(dz, y_)
-    return [fit(dx, x), fit(ops.neg(ops.mul(dx, z_)), y)]
+    return [unbroadcast(dx, x), unbroadcast(ops.neg(ops.mul(dx, z_)), y)]
 
 
 def _div_no_nan_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
     dx = ops.div_no_nan(dz, conjugate(y))
-    return [fit(dx, x), fit(ops.neg(ops.mul(dx, conjugate(z))), y)]
+    return [unbroadcast(dx, x), unbroadcast(ops.neg(ops.mul(dx, conjugate(z))), y)]
 
 
 def _mod_grad(division: str) -> Any:
@@ -87,7 +87,7 @@ def _mod_grad(division: str) -> Any:
 
     def grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
         quotient = getattr(ops, division)(x, y)
-        return [fit(dz, x), fit(ops.neg(ops.mul(dz, quotient)), y)]
+        return [unbroadcast(dz, x), unbroadcast(ops.neg(ops.mul(dz, quotient)), y)]
 
     return grad
 
@@ -97,7 +97,10 @@ def _choice_grad(wins: str) -> Any:
 
     def grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
         first = getattr(ops, wins)(x, y)
-        return [fit(ops.select_v2(first, dz, 0), x), fit(ops.select_v2(first, 0, dz), y)]
+        return [
+            unbroadcast(ops.select_v2(first, dz, 0), x),
+            unbroadcast(ops.select_v2(first, 0, dz), y),
+        ]
 
     return grad
 
@@ -109,31 +112,31 @@ def _pow_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
     dx = ops.mul(dz, ops.mul(y_, ops.pow(x_, lower)))
     has_log = ops.not_equal(x_, 0) if x.dtype.kind == "c" else ops.greater(x_, 0)
     log = ops.select_v2(has_log, ops.log(ops.select_v2(has_log, x_, 1)), 0)
-    return [fit(dx, x), fit(ops.mul(dz, ops.mul(z_, log)), y)]
+    return [unbroadcast(dx, x), unbroadcast(ops.mul(dz, ops.mul(z_, log)), y)]
 
 
 def _squared_difference_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
     # The result is real, and so is what counts of its gradient.
     dx = ops.mul(ops.add_v2(dz, conjugate(dz)), ops.sub(x, y))
-    return [fit(dx, x), fit(ops.neg(dx), y)]
+    return [unbroadcast(dx, x), unbroadcast(ops.neg(dx), y)]
 
 
 def _xdivy_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
     x_, y_ = conjugate(x), conjugate(y)
     dx, dy = ops.xdivy(_where_not_zero(x_), y_), ops.xdivy(ops.neg(x_), ops.square(y_))
-    return [fit(ops.mul(dz, dx), x), fit(ops.mul(dz, dy), y)]
+    return [unbroadcast(ops.mul(dz, dx), x), unbroadcast(ops.mul(dz, dy), y)]
 
 
 def _xlogy_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
     x_, y_ = conjugate(x), conjugate(y)
     dx, dy = ops.xlogy(_where_not_zero(x_), y_), ops.xdivy(x_, y_)
-    return [fit(ops.mul(dz, dx), x), fit(ops.mul(dz, dy), y)]
+    return [unbroadcast(ops.mul(dz, dx), x), unbroadcast(ops.mul(dz, dy), y)]
 
 
 def _xlog1py_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
     x_, y_ = conjugate(x), conjugate(y)
     dx, dy = ops.xlog1py(_where_not_zero(x_), y_), ops.xdivy(x_, ops.add_v2(y_, 1))
-    return [fit(ops.mul(dz, dx), x), fit(ops.mul(dz, dy), y)]
+    return [unbroadcast(ops.mul(dz, dx), x), unbroadcast(ops.mul(dz, dy), y)]
 
 
 def _where_not_zero(x: Value) -> Value:
@@ -169,13 +172,14 @@ sub = binary(
     "Sub", np.subtract, NUMBERS, "x minus y.",
     "z = x - y",
     ([1.0, 4.0], [3.0], [-2.0, 1.0]),
-    lambda dz, z, x, y: [fit(dz, x), fit(ops.neg(dz), y)],
+    lambda dz, z, x, y: [unbroadcast(dz, x), unbroadcast(ops.neg(dz), y)],
     aliases=("subtract", "minus", "np.subtract", "-"))
 mul = binary(
     "Mul", np.multiply, NUMBERS, "x times y.",
     "z = x · y",
     ([1.0, 2.0], [3.0], [3.0, 6.0]),
-    lambda dz, z, x, y: [fit(ops.mul(dz, conjugate(y)), x), fit(ops.mul(dz, conjugate(x)), y)],
+    lambda dz, z, x, y: [
+        unbroadcast(ops.mul(dz, conjugate(y)), x), unbroadcast(ops.mul(dz, conjugate(x)), y)],
     aliases=("multiply", "times", "product", "np.multiply", "*"))
 mul_no_nan = binary(
     "MulNoNan", lambda x, y: np.where(y == 0, 0, x * y), SMOOTH,
@@ -183,7 +187,7 @@ mul_no_nan = binary(
     "z = 0 if y = 0 else x · y",
     ([2.0, _nan, _inf], [3.0, 0.0, 0.0], [6.0, 0.0, 0.0]),
     lambda dz, z, x, y: [
-        fit(ops.mul_no_nan(dz, conjugate(y)), x), fit(ops.mul_no_nan(conjugate(x), dz), y)])
+        unbroadcast(ops.mul_no_nan(dz, conjugate(y)), x), unbroadcast(ops.mul_no_nan(conjugate(x), dz), y)])
 real_div = binary(
     "RealDiv", np.true_divide, SMOOTH, "x divided by y.",
     "z = x / y",
@@ -338,7 +342,7 @@ next_after = binary(
     "The number of its type that follows x1 on the way to x2.",
     "output = the number of the type next to x1 on the way to x2; x1 if x1 = x2",
     ([1.0, 0.0, 2.0], [1.0, 0.0, 2.0], [1.0, 0.0, 2.0]),
-    lambda dz, z, x1, x2: [fit(dz, x1), None], out="output: T")
+    lambda dz, z, x1, x2: [unbroadcast(dz, x1), None], out="output: T")
 # fmt: on
 
 next_after.case(
@@ -469,7 +473,7 @@ def _(dy: Value, y: Value, t: Value, clip_value_min: Value, clip_value_max: Valu
     inside = ops.logical_not(ops.logical_or(above, below))
     lowered = ops.logical_and(above, ops.logical_not(below))
     parts = ((inside, t), (below, clip_value_min), (lowered, clip_value_max))
-    return [fit(ops.select_v2(where, dy, 0), x) for where, x in parts]
+    return [unbroadcast(ops.select_v2(where, dy, 0), x) for where, x in parts]
 
 
 clip_by_value.case(

@@ -11,7 +11,7 @@ from backblocks.ops._inputs import Array
 from backblocks.ops._interruptible import as_interruptible
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, broadcast
-from backblocks.ops.array.broadcasting import fit
+from backblocks.ops.array.broadcasting import unbroadcast
 from backblocks.ops.attrs import dtype_of
 
 PARTS = ("float32", "float64")
@@ -49,7 +49,7 @@ def _(real: Spec, imag: Spec, *, Tout: Any) -> Shape:
 @complex_.grad
 def _(dy: Value, y: Value, real: Value, imag: Value, *, Tout: Any) -> list[Value]:
     parts = ((ops.real, real), (ops.imag, imag))
-    return [fit(part(dy, Tout=x.dtype), x) for part, x in parts]
+    return [unbroadcast(part(dy, Tout=x.dtype), x) for part, x in parts]
 
 
 complex_.case("two numbers", real=np.array([1.0, 3]), imag=2.0, out=np.array([1 + 2j, 3 + 2j]))

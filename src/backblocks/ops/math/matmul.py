@@ -18,7 +18,7 @@ from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import KernelFunction, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, broadcast, ranked, shape_text, which
-from backblocks.ops.array.broadcasting import fit
+from backblocks.ops.array.broadcasting import unbroadcast
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Flag, Text, dtype_of
 from backblocks.ops.math.arithmetic import conjugate
@@ -269,7 +269,7 @@ def _batch_grad(
         dy_ = batch_mat_mul_v2(dy, x, adj_x=True, adj_y=adj_x)
     else:
         dy_ = batch_mat_mul_v2(x, dy, adj_x=not adj_x)
-    return [fit(dx, x), fit(dy_, y)]
+    return [unbroadcast(dx, x), unbroadcast(dy_, y)]
 
 
 def _batch_reference(x: Array, y: Array, *, adj_x: bool, adj_y: bool, **hints: bool) -> Any:
@@ -791,7 +791,7 @@ def _einsum_grad(
             like = ops.einsum([x], equation=_written([labels], front))
         else:
             like = ops.einsum([x], equation=_written([labels], kept + missing))
-        d = fit(d, like)
+        d = unbroadcast(d, like)
         dots = [DOTS] if DOTS in labels else []
     if tuple(dots + kept + missing) == labels:
         return d

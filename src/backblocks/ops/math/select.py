@@ -10,7 +10,7 @@ from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast, shape_text
-from backblocks.ops.array.broadcasting import fit
+from backblocks.ops.array.broadcasting import unbroadcast
 
 
 @op("SelectV2", "bool, T, T -> T", aliases=("where", "np.where", "if"), T=VALUES)
@@ -29,7 +29,11 @@ def _(condition: Spec, t: Spec, e: Spec) -> Shape:
 
 @select_v2.grad
 def _(dy: Value, y: Value, condition: Value, t: Value, e: Value) -> list[Value]:
-    return [None, fit(select_v2(condition, dy, 0), t), fit(select_v2(condition, 0, dy), e)]
+    return [
+        None,
+        unbroadcast(select_v2(condition, dy, 0), t),
+        unbroadcast(select_v2(condition, 0, dy), e),
+    ]
 
 
 select_v2.case(

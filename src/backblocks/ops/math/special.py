@@ -9,7 +9,7 @@ from backblocks.dtypes import FLOATS
 from backblocks.ops._elementwise import binary, unary
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value
-from backblocks.ops.array.broadcasting import fit
+from backblocks.ops.array.broadcasting import unbroadcast
 from backblocks.ops.math import _special
 from backblocks.ops.math.arithmetic import POSITIVE
 
@@ -27,11 +27,11 @@ def _bell(x: Value, factor: float, square: float) -> Value:
 
 
 def _polygamma_grad(dz: Value, z: Value, a: Value, x: Value) -> list[Value]:
-    return [None, fit(ops.mul(dz, ops.polygamma(ops.add_v2(a, 1), x)), x)]
+    return [None, unbroadcast(ops.mul(dz, ops.polygamma(ops.add_v2(a, 1), x)), x)]
 
 
 def _zeta_grad(dz: Value, z: Value, x: Value, q: Value) -> list[Value]:
-    return [None, fit(ops.neg(ops.mul(dz, ops.mul(x, ops.zeta(ops.add_v2(x, 1), q)))), q)]
+    return [None, unbroadcast(ops.neg(ops.mul(dz, ops.mul(x, ops.zeta(ops.add_v2(x, 1), q)))), q)]
 
 
 def _polygamma(a: Array, x: Array) -> Array:

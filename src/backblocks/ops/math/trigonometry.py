@@ -6,7 +6,7 @@ from backblocks import ops
 from backblocks.dtypes import FLOATS, SMOOTH
 from backblocks.ops._elementwise import binary, unary
 from backblocks.ops._op import Value
-from backblocks.ops.array.broadcasting import fit
+from backblocks.ops.array.broadcasting import unbroadcast
 from backblocks.ops.math.arithmetic import conjugate
 
 INSIDE = (-0.9, 0.9)
@@ -20,7 +20,7 @@ def _less_square(x: Value) -> Value:
 
 def _atan2_grad(dz: Value, z: Value, y: Value, x: Value) -> list[Value]:
     share = ops.real_div(dz, ops.add_v2(ops.square(x), ops.square(y)))
-    return [fit(ops.mul(share, x), y), fit(ops.neg(ops.mul(share, y)), x)]
+    return [unbroadcast(ops.mul(share, x), y), unbroadcast(ops.neg(ops.mul(share, y)), x)]
 
 
 _nan, _inf, _pi = np.nan, np.inf, np.pi

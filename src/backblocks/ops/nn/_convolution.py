@@ -25,7 +25,7 @@ from backblocks.ops.nn._windows import (
     sizes_channels_last,
     space_letters,
     space_of,
-    sweep,
+    window_loops,
 )
 
 
@@ -156,7 +156,7 @@ def conv_access(
     batch, *space, channels = channels_last(input[1].sizes, layout)
     *k, c_in, c_out = filter[1].sizes
     letters = space_letters(layout)
-    over = sweep(sliding(tuple(k), **windows).axes(space), letters)
+    over = window_loops(sliding(tuple(k), **windows).axes(space), letters)
     loops, x_channel, f_channels, y_channel = _channel_loops(channels, c_in, c_out, depthwise)
     at = {input[0]: (*over.read, x_channel), output: (*over.space, y_channel)}
     cells = {

@@ -23,7 +23,7 @@ from backblocks.ops.nn._windows import (
     sizes_channels_last,
     space_letters,
     space_of,
-    sweep,
+    window_loops,
 )
 
 
@@ -115,11 +115,11 @@ def pool_access(
     ).axes(space)
     axes.append(Axis(channels, group, group, 1, 0, channels // group))
     letters = space_letters(data_format) + "c"
-    over = sweep(axes, letters)
+    over = window_loops(axes, letters)
     loops = {"n": batch} | over.loops
     at = dict.fromkeys(windows, over.space) | dict.fromkeys(cells, over.read)
     if candidates:
-        among = sweep(axes, letters, "j")
+        among = window_loops(axes, letters, "j")
         loops |= among.loops
         at[candidates] = among.read
     each = {

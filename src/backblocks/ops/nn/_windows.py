@@ -117,7 +117,7 @@ def counts(axes: Sequence[Axis], dtype: Any) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class WindowLoops:
     """Loops over all windows of images or volumes and, in each, over its taps (see ops/_access_maps.py)."""
 
     loops: dict[str, int]
@@ -128,11 +128,11 @@ class Sweep:
     taps: tuple[Coordinate, ...]
 
 
-def sweep(axes: Sequence[Axis], letters: str, tap: str = "k") -> Sweep:
+def window_loops(axes: Sequence[Axis], letters: str, tap: str = "k") -> WindowLoops:
     """Loops `h` and `w` over windows and `kh` and `kw` over their taps, say; a lone tap needs no loop."""
     named = list(zip(letters, axes, strict=True))
     taps = {letter: loop(tap + letter) if axis.k > 1 else Coordinate() for letter, axis in named}
-    return Sweep(
+    return WindowLoops(
         {letter: axis.out for letter, axis in named}
         | {tap + letter: axis.k for letter, axis in named if axis.k > 1},
         tuple(loop(letter) for letter in letters),

@@ -19,8 +19,8 @@ from backblocks.ops.nn._windows import (
     Sliding,
     explicit_pads,
     space_of,
-    sweep,
     taps,
+    window_loops,
     window_shape,
     winners,
 )
@@ -197,7 +197,7 @@ def _way(
     """
     batch, *space, channels = input.sizes
     axes = _sliding(filter.sizes[:2], **windows).axes(tuple(space))
-    over, owned = sweep(axes, "hw", "j" if own else "k"), sweep(axes, "hw")
+    over, owned = window_loops(axes, "hw", "j" if own else "k"), window_loops(axes, "hw")
     n, c = loop("n"), loop("c")
     cells = {
         "input": Cells((n, *over.read, c), axes="NHWC"),

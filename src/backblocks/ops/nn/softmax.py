@@ -12,7 +12,7 @@ from backblocks.ops._elementwise import broadcast_cells, rounded_once
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast, ranked, shape_text
-from backblocks.ops.array.broadcasting import fit
+from backblocks.ops.array.broadcasting import unbroadcast
 from backblocks.ops.array.shapes import INDEX, shape_of
 
 LAST = np.array([-1], np.int32)
@@ -152,7 +152,7 @@ def _(dy: Value, y: Value, features: Value, labels: Value) -> list[Value]:
     if dy.backprop is not None:
         to_x.append(_softmax_grad(dy.backprop, softmax(x)))
         to_p.append(ops.neg(dy.backprop))
-    return [fit(ops.add_n(to_x), features), fit(ops.add_n(to_p), labels)]
+    return [unbroadcast(ops.add_n(to_x), features), unbroadcast(ops.add_n(to_p), labels)]
 
 
 @op(

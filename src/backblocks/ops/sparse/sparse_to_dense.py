@@ -19,7 +19,7 @@ from backblocks.ops._spec import (
     shape_text,
     sizes_from,
 )
-from backblocks.ops.array.broadcasting import fit
+from backblocks.ops.array.broadcasting import unbroadcast
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Flag
 
@@ -136,8 +136,8 @@ def _(
     for _ in range(2 - len(rows.shape)):
         rows = ops.expand_dims(rows, -1)
     taken = ops.gather_nd(dy, rows)
-    rest = ops.sub(fit(dy, default_value), fit(taken, default_value))
-    return [None, None, fit(taken, sparse_values), rest]
+    rest = ops.sub(unbroadcast(dy, default_value), unbroadcast(taken, default_value))
+    return [None, None, unbroadcast(taken, sparse_values), rest]
 
 
 _shape = np.array([2, 3])
