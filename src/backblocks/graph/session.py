@@ -61,8 +61,8 @@ class Session:
         session = bb.Session(page)
         loss_now, _ = session.run([loss, train], feeds={x: images})
 
-    Symbols, or names such as "loss:output", say what to fetch. `targets` are blocks that are to run
-    although nobody wants their values. A run that fails or is cancelled leaves the variables as they were.
+    Fetches are symbols, or names such as "loss:output". `targets` are blocks that run although their values
+    are not fetched. A run that fails or is cancelled leaves the variables as they were.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class Session:
         the session keeps from run to run counts too: variables, queues, readers and cached values, which
         are evicted first.
         With a `seed`, random blocks that have none of their own draw numbers that follow from it and
-        from their names: the same graph gives the same bits. A later run draws on where the last ended.
+        from their names: the same graph gives the same bits. RNG states continue from run to run.
 
-        `folder` is where names of files begin; whoever opens a page gives the folder of the page. Then no
-        name may lead out of it, and a run with blocks that touch files is refused, unless somebody who has
-        seen them (`graph.touching_files()`) said yes: `allow_files=True`, or "anywhere" for files outside
-        the folder too. Without a folder names begin in the working directory, and all files are allowed.
+        Names of files are relative to `folder`, which is that of the page for a session of a page. No name
+        may lead out of it, and a run with blocks that touch files (`graph.touching_files()`) is refused unless
+        `allow_files` is True, or "anywhere" for files outside the folder too. Without a folder names are
+        relative to the working directory, and all files are allowed.
         """
         self.graph = None if graph is None else _graph_of(graph)
         self.report = Report()
@@ -136,11 +136,10 @@ class Session:
     ) -> Any:
         """The value of a fetch, or a list of them for a list.
 
-        Runs that several threads call take turns. A `stop` ends the run when it is set, be it before the
-        run is called, while `cancel` knows only of runs that were called. With `missing`, a fetch that has
-        no value is None: it lies in a branch that was not taken, or nobody gave the variable one. Values
-        that the session keeps are copied, unless whoever calls only wants to `borrow` them: then nobody may
-        write to them.
+        Runs that several threads call take turns. Setting `stop` cancels the run, also before it was called,
+        while `cancel` knows only of runs that were called. With `missing`, a fetch without a value is None:
+        one in a branch that was not taken, or a variable that has none. Values that the session keeps are
+        copied, unless the caller wants to `borrow` them: those must not be written to.
         """
         self._refuse_listeners("run")
         stop = Stop() if stop is None else stop

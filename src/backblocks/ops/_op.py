@@ -117,7 +117,7 @@ class Op(Declaration):
         self.call_cache = CallCache(_CALL_KEY, MOST_CACHED_CALLS)
         """Its `by_value` are the inputs whose numbers decide plans, and not their shapes alone."""
         Dispatcher.__init__(self, self.call_cache, tuple(p.name for p in self.inputs), builders.get)
-        self._specs = [partial(Spec.of, looked=self._watch(pin)) for pin in self.inputs]
+        self._specs = [partial(Spec.of, looked=self._note_read(pin)) for pin in self.inputs]
         if self.name in REGISTRY:
             raise TypeError(f"op {self.name!r} is declared twice")
         REGISTRY[self.name] = self
@@ -474,7 +474,7 @@ class Op(Declaration):
         large = any(size * ELEMENT_COST > MAX_CHUNK_COST for size in sizes)
         return interruptible_function(self.reference) if large else self.reference
 
-    def _watch(self, pin: Pin) -> Callable[[], None]:
+    def _note_read(self, pin: Pin) -> Callable[[], None]:
         """Notes that plans of this op rest on the numbers in an input, and not on its shape alone."""
         return lambda: self.call_cache.by_value.add(pin.name)
 
@@ -508,10 +508,10 @@ class Op(Declaration):
             op=self.name,
             got=described(f"{type(error).__name__}: {one_line(str(error), 300)}"),
             hint=f"Please report it{' to whoever declared the op' if own else ''}, with this line and the "
-            f"traceback: {one_line(self._told(inputs, attrs), 1000)}.",
+            f"traceback: {one_line(self._call_text(inputs, attrs), 1000)}.",
         ) from error
 
-    def _told(self, inputs: Any, attrs: Any) -> str:
+    def _call_text(self, inputs: Any, attrs: Any) -> str:
         """Shapes, dtypes and attributes of a call, and the versions it was made with, for a report."""
         given = dict(inputs) if isinstance(inputs, Mapping) else {}
         if not given and isinstance(inputs, list | tuple):
@@ -549,13 +549,12 @@ def op(
     from. `stateful` says that the same inputs may give another answer next time. `data_dependent_shape`
     says that sizes of the results may be known only when they are computed. `writes` names the inputs that
     are variables and get a new value: the function gives these values, the first of which are the outputs,
-    and whoever runs the op keeps them; `replaces` says that their old values do not matter. What a handle
-    stands for is changed where it is, and whoever wants to keep the old state hands in a copy; `fills`
-    says that it puts in what other ops take out. `holds` says that a session keeps the output from one
-    run to the next: a variable, or a handle. `files` says that the op "reads" or "writes" files, by the
-    names that it is given: whoever opens a page is asked before it runs. `fed` says that the output has
-    no value unless a run gives it one. `aliases` are other words that it is found by: what it is called
-    elsewhere. `version` is raised when what it computes changes.
+    and the session keeps them; `replaces` says that their old values do not matter. The state behind a
+    handle is changed in place, so that a session hands in a copy of it; `fills` says that the op puts into
+    it what other ops take out. `holds` says that a session keeps the output from one run to the next: a
+    variable, or a handle. `files` says that the op "reads" or "writes" files, which the user of a page is
+    asked to allow. `fed` says that the output has no value unless it is fed. `aliases` are other names
+    that it is found by. `version` is raised when what it computes changes.
     """
     return lambda function: Op(
         name,
