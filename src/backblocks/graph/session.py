@@ -84,9 +84,9 @@ class Session:
         from their names: the same graph gives the same bits. RNG states continue from run to run.
 
         Names of files are relative to `folder`, which is that of the page for a session of a page. No name
-        may lead out of it, and a run with blocks that touch files (`graph.touching_files()`) is refused unless
-        `allow_files` is True, or "anywhere" for files outside the folder too. Without a folder names are
-        relative to the working directory, and all files are allowed.
+        may lead out of it, and a run with blocks that touch files (`graph.touching_files()`) is refused
+        unless `allow_files` is True, or "anywhere" for files outside the folder too. Without a folder names
+        are relative to the working directory, and all files are allowed.
         """
         self.graph = None if graph is None else _graph_of(graph)
         self.report = Report()
