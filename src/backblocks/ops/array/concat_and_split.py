@@ -24,7 +24,7 @@ from backblocks.ops._spec import (
     scalar_value,
 )
 from backblocks.ops.array.shapes import INDEX, shape_of
-from backblocks.ops.array.transpose_and_scatter import MOST_PARTS
+from backblocks.ops.array.stack import MOST_PARTS
 from backblocks.ops.attrs import Int
 
 

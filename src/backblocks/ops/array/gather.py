@@ -11,8 +11,8 @@ from backblocks.ops._access_maps import AccessMap, Cells, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, check_axis, known_value, scalar_value
+from backblocks.ops.array.gather_nd_and_scatter_nd import INDEX_TYPES
 from backblocks.ops.array.shapes import INDEX, shape_of
-from backblocks.ops.array.transpose_and_scatter import INDEX_TYPES
 from backblocks.ops.attrs import Flag, Int
 
 

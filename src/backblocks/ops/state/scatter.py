@@ -9,8 +9,8 @@ from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec, check_rows, shape_text
+from backblocks.ops.array.gather_nd_and_scatter_nd import BadIndices, scattered, scattered_shape
 from backblocks.ops.array.shapes import INDEX
-from backblocks.ops.array.transpose_and_scatter import BadIndices, scattered, scattered_shape
 from backblocks.ops.attrs import Flag
 
 _SIGNATURE = "T, Tindices, T -> output_ref: T"
