@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from backblocks.documentation import call, evaluated, gradient, summary
-from backblocks.dtypes import ALL, QUANTIZED
+from backblocks.dtypes import NUMBERS_AND_BOOL, QUANTIZED
 from backblocks.ops import REGISTRY, _kernels
 from backblocks.ops._declaration import Attr, Case
 from backblocks.ops._op import Op
@@ -363,7 +363,11 @@ def _allowed(op: Op, pin: Pin) -> tuple[str, ...]:
 def _types_text(names: Iterable[str]) -> str:
     """Short names, in the order of the types in dtypes.py: f32 i8 u8 c64 ..."""
     have = set(names)
-    short = (name.replace("complex", "c").replace("uint", "u") for name in ALL if name in have)
+    short = (
+        name.replace("complex", "c").replace("uint", "u")
+        for name in NUMBERS_AND_BOOL
+        if name in have
+    )
     return " ".join(
         name.replace("int", "i").replace("bfloat", "bf").replace("float", "f") for name in short
     )

@@ -17,7 +17,7 @@ import numpy as np
 
 import backblocks
 from backblocks.documentation import details, gradient, summary
-from backblocks.dtypes import ALL, QUANTIZED, is_differentiable
+from backblocks.dtypes import NUMBERS_AND_BOOL, QUANTIZED, is_differentiable
 from backblocks.errors import OpError
 from backblocks.graph.gradient_ops import gradient_ops, worked_calls
 from backblocks.ops import REGISTRY
@@ -85,11 +85,11 @@ def op_info(op: Op) -> OpInfo:
 def _pin(op: Op, pin: Pin, ranks: list[int] | None, axes: dict[str, str]) -> PinInfo:
     if pin.dtype in op.dtypes:
         dtypes = list(op.dtypes[pin.dtype])
-    elif pin.dtype in (*ALL, "string", "resource"):
+    elif pin.dtype in (*NUMBERS_AND_BOOL, "string", "resource"):
         dtypes = [pin.dtype]
     else:  # given by an attribute
         attr = op.attrs.get(pin.dtype)
-        dtypes = list(attr.kind.options) if attr is not None else [*ALL, "string"]
+        dtypes = list(attr.kind.options) if attr is not None else [*NUMBERS_AND_BOOL, "string"]
     plain = list(dict.fromkeys(QUANTIZED.get(name, name) for name in dtypes))
     return PinInfo(
         name=pin.name,

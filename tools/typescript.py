@@ -63,9 +63,11 @@ def model_types() -> str:
             f"export const FORMAT = {model.FORMAT};",
             f'export const GRADIENTS = "{model.GRADIENTS}";',
             f'export const PAGE = "{model.PAGE}";\n',
-            *_names("ALL_DTYPES", (*dtypes.EVERY, "resource"), "Every element type."),
+            *_names("ALL_DTYPES", (*dtypes.ALL_BUT_RESOURCE, "resource"), "Every element type."),
             *_names("ML_DTYPES", dtypes.FROM_ML_DTYPES, "Element types that are not NumPy's own."),
-            *_names("DIFFERENTIABLE_DTYPES", dtypes.SMOOTH, "Element types that have gradients."),
+            *_names(
+                "DIFFERENTIABLE_DTYPES", dtypes.DIFFERENTIABLE, "Element types that have gradients."
+            ),
         ]
     )
 

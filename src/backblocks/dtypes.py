@@ -18,8 +18,8 @@ INTS = (*SIGNED, *UNSIGNED)
 REALS = (*FLOATS, *INTS)
 COMPLEX = ("complex64", "complex128")
 NUMBERS = (*REALS, *COMPLEX)
-SMOOTH = (*FLOATS, *COMPLEX)
-ALL = (*NUMBERS, "bool")
+DIFFERENTIABLE = (*FLOATS, *COMPLEX)
+NUMBERS_AND_BOOL = (*NUMBERS, "bool")
 
 # The small types of ml_dtypes: arrays hold them, a byte an element, and ops move them about.
 FLOAT8 = ("float8_e5m2", "float8_e4m3fn")
@@ -29,12 +29,12 @@ INT2 = ("int2", "uint2")
 SMALL = (*FLOAT8, *FLOAT8_FNUZ, *INT4, *INT2)
 
 # What ops take that compute nothing. TensorFlow's CPU kernels draw the lines between them.
-VALUES = (*ALL, "string")  # ops that make, choose, compare or keep elements
-FILLED = (*ALL, *INT4, "string")  # ops that repeat one element
-CONVERTED = (*ALL, *SMALL)  # ops that convert one type to another
-MOVED = (*ALL, *FLOAT8, "string")  # ops that put elements in other places
-SPLIT = (*ALL, *FLOAT8, *INT4, "string")  # ops that cut tensors apart
-EVERY = (*ALL, *SMALL, "string")  # ops that hand tensors on, or look at their shapes alone
+VALUES = (*NUMBERS_AND_BOOL, "string")  # ops that make, choose, compare or keep elements
+FILLED = (*NUMBERS_AND_BOOL, *INT4, "string")  # ops that repeat one element
+CONVERTED = (*NUMBERS_AND_BOOL, *SMALL)  # ops that convert one type to another
+REARRANGED = (*NUMBERS_AND_BOOL, *FLOAT8, "string")  # ops that put elements in other places
+SPLIT = (*NUMBERS_AND_BOOL, *FLOAT8, *INT4, "string")  # ops that cut tensors apart
+ALL_BUT_RESOURCE = (*NUMBERS_AND_BOOL, *SMALL, "string")  # ops that forward tensors, or read shapes
 
 # TensorFlow tells a quantized integer from a plain one by its type. NumPy has no such types: here the
 # op says that its integers are quantized, and the array is the plain integer of the same width.
@@ -49,7 +49,9 @@ QUANTIZED = {
 FROM_ML_DTYPES = ("bfloat16", *SMALL)
 """The types that NumPy knows only when ml_dtypes is there."""
 
-BY_NAME: dict[str, DType] = {name: np.dtype(name) for name in ALL if name != "bfloat16"}
+BY_NAME: dict[str, DType] = {
+    name: np.dtype(name) for name in NUMBERS_AND_BOOL if name != "bfloat16"
+}
 BY_NAME |= {name: np.dtype(getattr(ml_dtypes, name)) for name in FROM_ML_DTYPES}
 BY_NAME["string"] = np.dtype(object)  # whose cells are Python bytes, as TensorFlow hands them over
 # What a handle stands for, a queue say, is an object: no number, and no text either.
@@ -60,7 +62,7 @@ _TENSORFLOW_CODES = {
     "DT_FLOAT": "float32",
     "DT_DOUBLE": "float64",
     "DT_HALF": "float16",
-} | {f"DT_{name.upper()}": name for name in (*EVERY, *QUANTIZED, "resource")}
+} | {f"DT_{name.upper()}": name for name in (*ALL_BUT_RESOURCE, *QUANTIZED, "resource")}
 
 
 def as_dtype(value: Any) -> DType:
@@ -104,7 +106,7 @@ def is_integer(dtype: DType) -> bool:
 
 def is_differentiable(dtype: DType) -> bool:
     """Whether its numbers can change a little, so that there are slopes. As in TensorFlow float8 has none."""
-    return dtype in _SMOOTH
+    return dtype in _DIFFERENTIABLE
 
 
 def limits(dtype: DType) -> Any:
@@ -122,7 +124,7 @@ _MORE_INTS = frozenset(BY_NAME[name] for name in (*INT4, *INT2))
 _WIDER = dict.fromkeys(_MORE_FLOATS, BY_NAME["float32"]) | dict.fromkeys(
     _MORE_INTS, BY_NAME["int8"]
 )
-_SMOOTH = frozenset(BY_NAME[name] for name in SMOOTH)
+_DIFFERENTIABLE = frozenset(BY_NAME[name] for name in DIFFERENTIABLE)
 
 
 def lowest(dtype: DType) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
-from backblocks.dtypes import EVERY
+from backblocks.dtypes import ALL_BUT_RESOURCE
 from backblocks.graph.gradient_ops import worked_calls
 from backblocks.ops import REGISTRY
 from backblocks.ops._declaration import Affects
@@ -46,7 +46,7 @@ def test_every_op_is_there_with_its_pins_and_attributes(palette):
         assert info.formula == op.formula
         assert set(op.aliases) <= set(info.aliases)
         for pin in (*info.inputs, *info.outputs):
-            assert set(pin.dtypes) <= {*EVERY, "resource"}, (name, pin)
+            assert set(pin.dtypes) <= {*ALL_BUT_RESOURCE, "resource"}, (name, pin)
             assert pin.dtypes
         for attr in info.attrs:
             assert attr.required == (attr.default is msgspec.UNSET)

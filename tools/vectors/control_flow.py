@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vectors.data import EVERY, Call, Source
+from vectors.data import ALL_BUT_RESOURCE, Call, Source
 from vectors.state import none
 
 
@@ -23,7 +23,7 @@ def print_(op: str, dtype: str) -> Iterator[Call]:
 
 
 TABLE = {
-    "Merge": (EVERY, merge),
-    "Print": (EVERY, print_),
+    "Merge": (ALL_BUT_RESOURCE, merge),
+    "Print": (ALL_BUT_RESOURCE, print_),
     **dict.fromkeys(("Switch", "NoOp", "ControlTrigger", "Assert", "PrintV2"), ((), none)),
 }

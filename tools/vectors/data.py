@@ -18,7 +18,7 @@ INTS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"
 REALS = (*FLOATS, *INTS)
 COMPLEX = ("complex64", "complex128")
 NUMBERS = (*REALS, *COMPLEX)
-ALL = (*NUMBERS, "bool")
+NUMBERS_AND_BOOL = (*NUMBERS, "bool")
 FLOAT8 = (
     "float8_e5m2",
     "float8_e4m3fn",
@@ -28,7 +28,7 @@ FLOAT8 = (
 )
 FEW_BITS = ("int4", "uint4", "int2", "uint2")
 SMALL = (*FLOAT8, *FEW_BITS)
-EVERY = (*ALL, *SMALL, "string")
+ALL_BUT_RESOURCE = (*NUMBERS_AND_BOOL, *SMALL, "string")
 INDEX = ("int32", "int64")
 QUANTIZED = {
     "quint8": "uint8",

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from vectors.data import (
-    ALL,
+    ALL_BUT_RESOURCE,
     COMPLEX,
-    EVERY,
     FEW_BITS,
     FLOAT8,
     FLOATS,
     INTS,
     NUMBERS,
+    NUMBERS_AND_BOOL,
     REALS,
     SMALL,
     Array,
@@ -391,14 +391,14 @@ def converts(dtype: str, target: str) -> bool:
     floats, integers = (*FLOATS, *FLOAT8[:2]), (*INTS, *FEW_BITS[:2])
     return (
         dtype == target
-        or {dtype, target} <= set(ALL)
+        or {dtype, target} <= set(NUMBERS_AND_BOOL)
         or (dtype in floats and target in floats)
-        or (dtype in FLOAT8[:2] and target in ALL)
+        or (dtype in FLOAT8[:2] and target in NUMBERS_AND_BOOL)
         or (dtype in integers and target in integers)
     )
 
 
-NUMERIC = (*ALL, *SMALL)
+NUMERIC = (*NUMBERS_AND_BOOL, *SMALL)
 
 
 # -- biases -----------------------------------------------------------------------------------------------
@@ -461,12 +461,12 @@ ALPHAS: tuple[dict[str, Any], ...] = (
     {"alpha": 0.2},
     {"alpha": -1.0},
 )
-SMOOTH = (*FLOATS, *COMPLEX)
+DIFFERENTIABLE = (*FLOATS, *COMPLEX)
 TABLE = {
     **{op: (NUMBERS, two()) for op in ("Add", "AddV2", "Sub", "Mul", "SquaredDifference")},
-    "RealDiv": (SMOOTH, two(positive=True)),
+    "RealDiv": (DIFFERENTIABLE, two(positive=True)),
     "Div": (NUMBERS, two(not_zero=True)),
-    **{op: (SMOOTH, two()) for op in ("DivNoNan", "MulNoNan", "Xdivy", "Xlogy", "Xlog1py")},
+    **{op: (DIFFERENTIABLE, two()) for op in ("DivNoNan", "MulNoNan", "Xdivy", "Xlogy", "Xlog1py")},
     **{
         op: (REALS, two(not_zero=True))
         for op in ("FloorDiv", "TruncateDiv", "Mod", "TruncateMod", "FloorMod")
@@ -475,7 +475,7 @@ TABLE = {
         op: (REALS, two())
         for op in ("Less", "LessEqual", "Greater", "GreaterEqual", "Maximum", "Minimum")
     },
-    **dict.fromkeys(("Equal", "NotEqual"), (EVERY, incompatible)),
+    **dict.fromkeys(("Equal", "NotEqual"), (ALL_BUT_RESOURCE, incompatible)),
     "ApproximateEqual": (NUMBERS, same_shapes("x", "y", tolerance=1.5)),
     **{op: (("bool",), two()) for op in ("LogicalAnd", "LogicalOr")},
     "LogicalNot": (("bool",), one("x")),
@@ -490,9 +490,9 @@ TABLE = {
     "Sign": ((*FLOATS, *SIGNED, *COMPLEX), one("x")),
     "Abs": ((*FLOATS, *SIGNED), one("x")),
     "Round": ((*FLOATS, *SIGNED), one("x")),
-    **{op: (SMOOTH, one("x", positive=True)) for op in ("Sqrt", "Rsqrt", "Log")},
+    **{op: (DIFFERENTIABLE, one("x", positive=True)) for op in ("Sqrt", "Rsqrt", "Log")},
     **{
-        op: (SMOOTH, one("x"))
+        op: (DIFFERENTIABLE, one("x"))
         for op in (
             *("Exp", "Expm1", "Tanh", "Sigmoid", "Reciprocal", "Inv", "Log1p"),
             *(
@@ -512,7 +512,7 @@ TABLE = {
     },
     **{op: (FLOATS, one("x")) for op in ("Floor", "Ceil", "Rint", "IsNan", "IsInf", "IsFinite")},
     **{
-        op: (SMOOTH, same_shapes("y", "dy"))
+        op: (DIFFERENTIABLE, same_shapes("y", "dy"))
         for op in ("ReciprocalGrad", "InvGrad", "SqrtGrad", "RsqrtGrad", "SigmoidGrad", "TanhGrad")
     },
     **{op: (FLOATS, specials()) for op in ("Erf", "Erfc")},
@@ -529,7 +529,7 @@ TABLE = {
     "Cross": (REALS, cross),
     "AccumulateNV2": (NUMBERS, add_n),
     "AddN": (NUMBERS, add_n),
-    "SelectV2": (EVERY, select),
+    "SelectV2": (ALL_BUT_RESOURCE, select),
     "Cast": (NUMERIC, cast),
     **{op: (REALS, one("features")) for op in ("Relu", "Relu6")},
     **{op: (FLOATS, one("features")) for op in ("Elu", "Selu", "Softplus", "Softsign")},

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vectors.data import EVERY, INDEX, Call, Source, is_float, sizes
+from vectors.data import ALL_BUT_RESOURCE, INDEX, Call, Source, is_float, sizes
 from vectors.shapes import each_shape, either, tags
 
 
@@ -254,21 +254,21 @@ def shape_n(op: str, dtype: str) -> Iterator[Call]:
 
 
 TABLE = {
-    "ConcatV2": (EVERY, concat),
-    "Concat": (EVERY, concat),
+    "ConcatV2": (ALL_BUT_RESOURCE, concat),
+    "Concat": (ALL_BUT_RESOURCE, concat),
     "ConcatOffset": (INDEX, concat_offset),
-    "Split": (EVERY, split),
-    "SplitV": (EVERY, split),
-    "Slice": (EVERY, slice_),
-    "StridedSlice": (EVERY, strided_slice),
-    "StridedSliceGrad": (EVERY, strided_slice),
-    "Pad": (EVERY, pad),
-    "PadV2": (EVERY, pad),
-    "GatherV2": (EVERY, gather),
-    "Gather": (EVERY, gather),
-    "Tile": (EVERY, tile),
-    "Fill": (EVERY, fill),
-    "Squeeze": (EVERY, squeeze),
-    "Rank": (EVERY, each_shape("input")),
-    "ShapeN": (EVERY, shape_n),
+    "Split": (ALL_BUT_RESOURCE, split),
+    "SplitV": (ALL_BUT_RESOURCE, split),
+    "Slice": (ALL_BUT_RESOURCE, slice_),
+    "StridedSlice": (ALL_BUT_RESOURCE, strided_slice),
+    "StridedSliceGrad": (ALL_BUT_RESOURCE, strided_slice),
+    "Pad": (ALL_BUT_RESOURCE, pad),
+    "PadV2": (ALL_BUT_RESOURCE, pad),
+    "GatherV2": (ALL_BUT_RESOURCE, gather),
+    "Gather": (ALL_BUT_RESOURCE, gather),
+    "Tile": (ALL_BUT_RESOURCE, tile),
+    "Fill": (ALL_BUT_RESOURCE, fill),
+    "Squeeze": (ALL_BUT_RESOURCE, squeeze),
+    "Rank": (ALL_BUT_RESOURCE, each_shape("input")),
+    "ShapeN": (ALL_BUT_RESOURCE, shape_n),
 }

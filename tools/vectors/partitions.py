@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vectors.data import EVERY, Call, Source
+from vectors.data import ALL_BUT_RESOURCE, Call, Source
 
 
 def partition(op: str, dtype: str) -> Iterator[Call]:
@@ -51,4 +51,7 @@ def stitch(op: str, dtype: str) -> Iterator[Call]:
         yield Call({"indices": indices, "data": values}, {}, ["empty"] if empty else [])
 
 
-TABLE = {"DynamicPartition": (EVERY, partition), "DynamicStitch": (EVERY, stitch)}
+TABLE = {
+    "DynamicPartition": (ALL_BUT_RESOURCE, partition),
+    "DynamicStitch": (ALL_BUT_RESOURCE, stitch),
+}

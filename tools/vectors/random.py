@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vectors.data import EVERY, FLOATS, INDEX, REALS, Call, Source, is_float
+from vectors.data import ALL_BUT_RESOURCE, FLOATS, INDEX, REALS, Call, Source, is_float
 from vectors.shapes import either, tags
 
 SHAPES: tuple[tuple[int, ...], ...] = ((), (1,), (5,), (2, 3), (101,), (0,), (2, 0))
@@ -74,6 +74,6 @@ TABLE = {
     ),
     "RandomUniformInt": (INDEX, whole),
     "StatelessRandomUniformInt": (INDEX, whole),
-    "RandomShuffle": (EVERY, shuffle),
+    "RandomShuffle": (ALL_BUT_RESOURCE, shuffle),
     "Multinomial": (REALS, multinomial),
 }

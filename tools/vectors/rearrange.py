@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vectors.data import COMPLEX, EVERY, FLOATS, Call, Source
+from vectors.data import ALL_BUT_RESOURCE, COMPLEX, FLOATS, Call, Source
 from vectors.shapes import either, tags
 
 
@@ -184,18 +184,18 @@ TWICE = ((3, 3), (2, 3, 2, 3), (1, 2, 1, 1, 2, 1), (0, 0))
 MATRICES = ((3, 3), (2, 3), (3, 2), (2, 3, 3), (2, 1, 3, 2), (0, 2), (0, 2, 2))
 ON_DIAGONAL = (*FLOATS, "int32", "int64", *COMPLEX)
 TABLE = {
-    "ReverseV2": (EVERY, reverse),
-    "ReverseSequence": (EVERY, reverse_sequence),
+    "ReverseV2": (ALL_BUT_RESOURCE, reverse),
+    "ReverseSequence": (ALL_BUT_RESOURCE, reverse_sequence),
     "Diag": (ON_DIAGONAL, diagonal("diagonal", *SQUARES)),
     "DiagPart": (ON_DIAGONAL, diagonal("input", *TWICE)),
-    "MatrixDiag": (EVERY, diagonal("diagonal", *SQUARES)),
-    "MatrixDiagPart": (EVERY, diagonal("input", *MATRICES)),
-    "MatrixSetDiag": (EVERY, matrix_set_diag),
-    "MatrixBandPart": (EVERY, matrix_band_part),
-    "SpaceToBatchND": (EVERY, to_batch),
-    **dict.fromkeys(("SpaceToBatch", "BatchToSpace"), (EVERY, to_batch_in_squares)),
-    "BatchToSpaceND": (EVERY, to_batch),
-    "SpaceToDepth": (EVERY, to_depth),
-    "DepthToSpace": (EVERY, to_depth),
-    "SparseToDense": (EVERY, sparse_to_dense),
+    "MatrixDiag": (ALL_BUT_RESOURCE, diagonal("diagonal", *SQUARES)),
+    "MatrixDiagPart": (ALL_BUT_RESOURCE, diagonal("input", *MATRICES)),
+    "MatrixSetDiag": (ALL_BUT_RESOURCE, matrix_set_diag),
+    "MatrixBandPart": (ALL_BUT_RESOURCE, matrix_band_part),
+    "SpaceToBatchND": (ALL_BUT_RESOURCE, to_batch),
+    **dict.fromkeys(("SpaceToBatch", "BatchToSpace"), (ALL_BUT_RESOURCE, to_batch_in_squares)),
+    "BatchToSpaceND": (ALL_BUT_RESOURCE, to_batch),
+    "SpaceToDepth": (ALL_BUT_RESOURCE, to_depth),
+    "DepthToSpace": (ALL_BUT_RESOURCE, to_depth),
+    "SparseToDense": (ALL_BUT_RESOURCE, sparse_to_dense),
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vectors.data import (
-    EVERY,
+    ALL_BUT_RESOURCE,
     FLOATS,
     INDEX,
     NUMBERS,
@@ -171,19 +171,19 @@ def none(op: str, dtype: str) -> Iterator[Call]:
 
 
 TABLE = {
-    "Assign": (EVERY, assign),
+    "Assign": (ALL_BUT_RESOURCE, assign),
     "AssignAdd": (NUMBERS, assign),
     "AssignSub": (NUMBERS, assign),
     "ApplyGradientDescent": (NUMBERS, descend),
     **dict.fromkeys(("ScatterAdd", "ScatterSub", "ScatterMul"), (NUMBERS, scatter)),
     **dict.fromkeys(("ScatterMax", "ScatterMin"), (REALS, scatter)),
-    "ScatterUpdate": (EVERY, scatter),
+    "ScatterUpdate": (ALL_BUT_RESOURCE, scatter),
     **dict.fromkeys(("ApplyMomentum", "ApplyAdam", "ApplyAdagrad"), (FLOATS, optimise)),
     **dict.fromkeys(("ApplyRMSProp", "ApplyFtrl", "ApplyAdagradV2"), (FLOATS, optimise)),
     **dict.fromkeys(("ApplyAdadelta", "ApplyCenteredRMSProp", "ApplyAdaMax"), (FLOATS, optimise)),
     **dict.fromkeys(("ApplyProximalGradientDescent", "ApplyProximalAdagrad"), (FLOATS, optimise)),
     "ApplyAdagradDA": (FLOATS, optimise),
-    "IsVariableInitialized": (EVERY, asked),
+    "IsVariableInitialized": (ALL_BUT_RESOURCE, asked),
     "VariableV2": ((), none),
     "ShardedFilename": (("string",), sharded),
     **dict.fromkeys([*HANDLES, *FILES], ((), none)),

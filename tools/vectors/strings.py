@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vectors.data import ALL, COMPLEX, Array, Call, Source, is_float, numpy_dtype
+from vectors.data import COMPLEX, NUMBERS_AND_BOOL, Array, Call, Source, is_float, numpy_dtype
 
 TEXT = [
     *(
@@ -203,7 +203,7 @@ TABLE = {
     "StringSplitV2": (("string",), split),
     "EncodeBase64": (("string",), all_texts("input", {}, {"pad": True})),
     "DecodeBase64": (("string",), decode_base64),
-    "AsString": ((*ALL, "string"), as_string),
+    "AsString": ((*NUMBERS_AND_BOOL, "string"), as_string),
     "StringToNumber": (
         ("float32", "float64", "int32", "int64", "uint32", "uint64"),
         to_number,

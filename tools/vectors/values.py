@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from vectors.data import (
-    ALL,
-    EVERY,
+    ALL_BUT_RESOURCE,
     FLOATS,
     INDEX,
     NUMBERS,
+    NUMBERS_AND_BOOL,
     Call,
     Source,
     is_float,
@@ -160,23 +160,23 @@ def decode_raw(op: str, dtype: str) -> Iterator[Call]:
 
 handed_on: Calls = each_shape("input")
 # TensorFlow has no words for constants of the others, though its kernel would take them.
-CONSTANT = tuple(name for name in EVERY if not name.endswith("fnuz"))
-RAW = tuple(name for name in ALL if name not in ("uint32", "uint64"))
+CONSTANT = tuple(name for name in ALL_BUT_RESOURCE if not name.endswith("fnuz"))
+RAW = tuple(name for name in NUMBERS_AND_BOOL if name not in ("uint32", "uint64"))
 TABLE = {
     "Const": (CONSTANT, const),
-    "Placeholder": (EVERY, placeholder),
-    "PlaceholderWithDefault": (EVERY, with_shape),
-    "EnsureShape": (EVERY, with_shape),
-    "StopGradient": (EVERY, handed_on),
-    "PreventGradient": (EVERY, handed_on),
+    "Placeholder": (ALL_BUT_RESOURCE, placeholder),
+    "PlaceholderWithDefault": (ALL_BUT_RESOURCE, with_shape),
+    "EnsureShape": (ALL_BUT_RESOURCE, with_shape),
+    "StopGradient": (ALL_BUT_RESOURCE, handed_on),
+    "PreventGradient": (ALL_BUT_RESOURCE, handed_on),
     "CheckNumerics": (FLOATS, check_numerics),
     "Bitcast": (NUMBERS, bitcast),
-    "Where": (EVERY, where),
-    "Unique": (EVERY, unique),
-    "UniqueWithCounts": (EVERY, unique),
-    "ListDiff": (EVERY, list_diff),
-    "OneHot": (EVERY, one_hot),
-    "Select": (EVERY, select),
+    "Where": (ALL_BUT_RESOURCE, where),
+    "Unique": (ALL_BUT_RESOURCE, unique),
+    "UniqueWithCounts": (ALL_BUT_RESOURCE, unique),
+    "ListDiff": (ALL_BUT_RESOURCE, list_diff),
+    "OneHot": (ALL_BUT_RESOURCE, one_hot),
+    "Select": (ALL_BUT_RESOURCE, select),
     "DecodeRaw": (RAW, decode_raw),
     "UnravelIndex": (INDEX, unravel_index),
 }

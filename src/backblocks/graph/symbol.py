@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backblocks import ops
-from backblocks.dtypes import EVERY, NAMES, DType
+from backblocks.dtypes import ALL_BUT_RESOURCE, NAMES, DType
 from backblocks.errors import BackblocksError, OpError, described
 from backblocks.ops._inputs import Array, as_constant
 from backblocks.ops._op import REGISTRY, Attrs, Op, Value, builders
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backblocks.graph.scope import Scope
 
 _CONST, _PLACEHOLDER, _VARIABLE = (REGISTRY[n] for n in ("Const", "Placeholder", "VariableV2"))
-_VALUE_TYPE = dtype_of(*EVERY)
+_VALUE_TYPE = dtype_of(*ALL_BUT_RESOURCE)
 _numbers = itertools.count()
 
 

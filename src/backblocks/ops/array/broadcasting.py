@@ -3,7 +3,7 @@
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import EVERY, FILLED, MOVED, NAMES
+from backblocks.dtypes import ALL_BUT_RESOURCE, FILLED, NAMES, REARRANGED
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over
 from backblocks.ops._elementwise import broadcast_cells
@@ -34,7 +34,7 @@ def unbroadcast(d: Value, x: Value) -> Value:
     return ops.reshape(ops.sum(d, axes, keep_dims=True), shape_of(x))
 
 
-@op("BroadcastTo", "T, Tidx -> T", aliases=("expand", "np.broadcast_to"), T=MOVED, Tidx=INDEX)
+@op("BroadcastTo", "T, Tidx -> T", aliases=("expand", "np.broadcast_to"), T=REARRANGED, Tidx=INDEX)
 def broadcast_to(input: Array, shape: Array) -> Array:
     """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`.
 
@@ -207,7 +207,13 @@ fill.fails("a size below zero", dims=[-1], value=5.0, error="negative")
 fill.fails("several values", dims=[2], value=[5.0, 6.0], error="must have one entry")
 
 
-@op("Tile", "T, Tmultiples -> T", aliases=("repeat", "np.tile"), T=EVERY, Tmultiples=INDEX)
+@op(
+    "Tile",
+    "T, Tmultiples -> T",
+    aliases=("repeat", "np.tile"),
+    T=ALL_BUT_RESOURCE,
+    Tmultiples=INDEX,
+)
 def tile(input: Array, multiples: Array) -> Array:
     """`input` laid side by side with itself, so many times along each axis.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import MOVED, SPLIT
+from backblocks.dtypes import REARRANGED, SPLIT
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
@@ -84,7 +84,7 @@ def _scalar(axis: Value) -> Value:
     "ConcatV2",
     "T*, Tidx -> T",
     aliases=("concat", "concatenate", "cat", "np.concatenate"),
-    T=MOVED,
+    T=REARRANGED,
     Tidx=INDEX,
 )
 def concat_v2(values: tuple[Array, ...], axis: Array) -> Array:
@@ -106,7 +106,7 @@ def _(dy: Value, y: Value, values: Any, axis: Value) -> list[Value]:
     return [_parts(dy, values, axis), None]
 
 
-@op("Concat", "int32, T* -> T", T=MOVED)
+@op("Concat", "int32, T* -> T", T=REARRANGED)
 def concat(concat_dim: Array, values: tuple[Array, ...]) -> Array:
     """ConcatV2 with the axis in front.
 

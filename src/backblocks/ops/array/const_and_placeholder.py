@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import EVERY, FLOATS, is_half
+from backblocks.dtypes import ALL_BUT_RESOURCE, FLOATS, is_half
 from backblocks.errors import OpError, described
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array, from_weak
@@ -12,7 +12,7 @@ from backblocks.ops._op import Value, op, zero_gradient
 from backblocks.ops._spec import Shape, Spec, agreed
 from backblocks.ops.attrs import PartialShape, Tensor, Text, dtype_of
 
-ValueType = Annotated[Any, dtype_of(*EVERY)]
+ValueType = Annotated[Any, dtype_of(*ALL_BUT_RESOURCE)]
 
 
 @op("Const", "-> output: dtype", aliases=("constant", "number", "array", "literal"))
@@ -82,7 +82,12 @@ placeholder.in_use(
 placeholder.fails("nothing was fed", dtype="float32", shape=[2, None], error="must be fed")
 
 
-@op("PlaceholderWithDefault", "dtype -> output: dtype", data_dependent_shape=True, dtype=EVERY)
+@op(
+    "PlaceholderWithDefault",
+    "dtype -> output: dtype",
+    data_dependent_shape=True,
+    dtype=ALL_BUT_RESOURCE,
+)
 def placeholder_with_default(input: Array, *, shape: PartialShape) -> Array:
     """A value that can be fed at run time, and is `input` when it is not.
 
@@ -114,7 +119,7 @@ placeholder_with_default.differs(
 )
 
 
-@op("EnsureShape", "T -> T", T=EVERY)
+@op("EnsureShape", "T -> T", T=ALL_BUT_RESOURCE)
 def ensure_shape(input: Array, *, shape: PartialShape) -> Array:
     """`input` as it is, if it has this shape. Sizes that may be any are None.
 
@@ -135,7 +140,7 @@ ensure_shape.fails("three rows", input=np.zeros((3, 3)), shape=[2, None], error=
 ensure_shape.fails("no rows", input=5.0, shape=[None], error="is asked for")
 
 
-@op("StopGradient", "T -> T", aliases=("detach",), T=EVERY)
+@op("StopGradient", "T -> T", aliases=("detach",), T=ALL_BUT_RESOURCE)
 def stop_gradient(input: Array) -> Array:
     """`input` as it is; gradients do not pass.
 
@@ -148,7 +153,7 @@ stop_gradient.shape(lambda input: input.shape)
 stop_gradient.grad(zero_gradient)
 
 
-@op("PreventGradient", "T -> T", T=EVERY)
+@op("PreventGradient", "T -> T", T=ALL_BUT_RESOURCE)
 def prevent_gradient(input: Array, *, message: Text = "") -> Array:
     """`input` as it is; to ask for a gradient through it is an error, and `message` says why.
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL, COMPLEX, FLOATS
+from backblocks.dtypes import COMPLEX, FLOATS, NUMBERS_AND_BOOL
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
@@ -95,7 +95,7 @@ def _(dy: Value, y: Value, input: Value) -> list[Value]:
     return [diag(dy)]
 
 
-@op("MatrixDiag", "T -> T", T=ALL)
+@op("MatrixDiag", "T -> T", T=NUMBERS_AND_BOOL)
 def matrix_diag(diagonal: Array) -> Array:
     """Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere.
 
@@ -122,7 +122,7 @@ def _(dy: Value, y: Value, diagonal: Value) -> list[Value]:
     return [matrix_diag_part(dy)]
 
 
-@op("MatrixDiagPart", "T -> diagonal: T", T=ALL)
+@op("MatrixDiagPart", "T -> diagonal: T", T=NUMBERS_AND_BOOL)
 def matrix_diag_part(input: Array) -> Array:
     """The diagonals of matrices, which stand along the last two axes.
 
@@ -163,7 +163,7 @@ def _(dy: Value, y: Value, input: Value) -> list[Value]:
     return [matrix_set_diag(ops.zeros_like(input), dy)]
 
 
-@op("MatrixSetDiag", "T, T -> T", T=ALL)
+@op("MatrixSetDiag", "T, T -> T", T=NUMBERS_AND_BOOL)
 def matrix_set_diag(input: Array, diagonal: Array) -> Array:
     """Matrices with other diagonals.
 
@@ -207,7 +207,7 @@ def _(dy: Value, y: Value, input: Value, diagonal: Value) -> list[Value]:
     return [matrix_set_diag(dy, ops.zeros_like(diagonal)), matrix_diag_part(dy)]
 
 
-@op("MatrixBandPart", "T, Tindex, Tindex -> band: T", T=ALL, Tindex=INDEX)
+@op("MatrixBandPart", "T, Tindex, Tindex -> band: T", T=NUMBERS_AND_BOOL, Tindex=INDEX)
 def matrix_band_part(input: Array, num_lower: Array, num_upper: Array) -> Array:
     """Matrices with zeros outside a band of `num_lower` diagonals below the main one, `num_upper` above.
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import MOVED, NAMES
+from backblocks.dtypes import NAMES, REARRANGED
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, held, over
 from backblocks.ops._inputs import Array
@@ -130,7 +130,7 @@ def _counted(indices: Value, axis: int, rank: int, index_type: str) -> Value:
     "GatherV2",
     "Tparams, Tindices, Taxis -> Tparams",
     aliases=("gather", "take", "index_select", "np.take", "embedding"),
-    Tparams=MOVED,
+    Tparams=REARRANGED,
     Tindices=INDEX_TYPES,
     Taxis=INDEX,
 )
@@ -173,7 +173,7 @@ def _(
     return [_spread(dy, params, indices, axis, batch_dims), None, None]
 
 
-@op("Gather", "Tparams, Tindices -> Tparams", Tparams=MOVED, Tindices=INDEX)
+@op("Gather", "Tparams, Tindices -> Tparams", Tparams=REARRANGED, Tindices=INDEX)
 def gather(params: Array, indices: Array, *, validate_indices: Flag = True) -> Array:
     """GatherV2 along the first axis.
 

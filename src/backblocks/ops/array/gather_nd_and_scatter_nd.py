@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import MOVED, NUMBERS, VALUES, wide, zeros
+from backblocks.dtypes import NUMBERS, REARRANGED, VALUES, wide, zeros
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import (
     MINUS,
@@ -82,7 +82,7 @@ def _index_depth(indices: Spec, rank: int) -> Size:
     "GatherNd",
     "Tparams, Tindices -> Tparams",
     aliases=("index", "x[i, j]"),
-    Tparams=MOVED,
+    Tparams=REARRANGED,
     Tindices=INDEX_TYPES,
 )
 def gather_nd(params: Array, indices: Array, *, bad_indices_policy: BadIndices = "") -> Array:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL, EVERY, NAMES, VALUES, zeros
+from backblocks.dtypes import ALL_BUT_RESOURCE, NAMES, NUMBERS_AND_BOOL, VALUES, zeros
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, in_row_major_order, no_cells
 from backblocks.ops._elementwise import cell_to_cell
@@ -40,7 +40,7 @@ def shape_of(x: Value, out_type: str = "int32") -> Value:
     return ops.shape(x, out_type=out_type)
 
 
-@op("Shape", "T -> output: out_type", aliases=("size", "x.shape"), T=EVERY)
+@op("Shape", "T -> output: out_type", aliases=("size", "x.shape"), T=ALL_BUT_RESOURCE)
 def shape(input: Array, *, out_type: IndexType = "int32") -> Array:
     """The sizes of `input`, as a vector.
 
@@ -75,7 +75,7 @@ shape.grad(zero_gradient)
 shape.case("of a matrix", input=np.zeros((2, 3)), out=np.array([2, 3], np.int32))
 
 
-@op("Size", "T -> output: out_type", T=EVERY)
+@op("Size", "T -> output: out_type", T=ALL_BUT_RESOURCE)
 def size(input: Array, *, out_type: IndexType = "int32") -> Array:
     """How many cells `input` has.
 
@@ -108,7 +108,7 @@ for _each in (shape, size):
     )
 
 
-@op("ShapeN", "T* -> output: out_type*", T=EVERY)
+@op("ShapeN", "T* -> output: out_type*", T=ALL_BUT_RESOURCE)
 def shape_n(input: tuple[Array, ...], *, out_type: IndexType = "int32") -> tuple[Array, ...]:
     """The sizes of each of several tensors.
 
@@ -142,7 +142,7 @@ shape_n.fails(
 )
 
 
-@op("Rank", "T -> output: int32", T=EVERY)
+@op("Rank", "T -> output: int32", T=ALL_BUT_RESOURCE)
 def rank(input: Array) -> Array:
     """How many dimensions `input` has.
 
@@ -157,7 +157,7 @@ rank.case("of a matrix", input=np.zeros((2, 3)), out=np.array(2, np.int32))
 rank.case("of a scalar", input=np.array(7.0), out=np.array(0, np.int32))
 
 
-@op("Reshape", "T, Tshape -> T", aliases=("view", "np.reshape"), T=EVERY, Tshape=INDEX)
+@op("Reshape", "T, Tshape -> T", aliases=("view", "np.reshape"), T=ALL_BUT_RESOURCE, Tshape=INDEX)
 def reshape(tensor: Array, shape: Array) -> Array:
     """The same cells, in row-major order, in another shape. One size may be -1: what is left over.
 
@@ -239,7 +239,7 @@ reshape.fails("two open sizes", tensor=np.zeros(6), shape=[-1, -1], error="one -
     "ExpandDims",
     "T, Tdim -> T",
     aliases=("unsqueeze", "np.expand_dims", "newaxis"),
-    T=EVERY,
+    T=ALL_BUT_RESOURCE,
     Tdim=INDEX,
 )
 def expand_dims(input: Array, axis: Array) -> Array:
@@ -278,7 +278,7 @@ expand_dims.fails("two axes", input=np.zeros(2), axis=[0, 1], error="one entry")
 expand_dims.fails("beyond the last", input=np.zeros(2), axis=3, error="must lie in")
 
 
-@op("Squeeze", "T -> T", aliases=("np.squeeze",), T=EVERY)
+@op("Squeeze", "T -> T", aliases=("np.squeeze",), T=ALL_BUT_RESOURCE)
 def squeeze(input: Array, *, axis: Axes = ()) -> Array:
     """`input` without its axes of size 1: those that `axis` names, or all if it names none.
 
@@ -317,7 +317,7 @@ squeeze.fails("of another size", input=np.zeros((1, 2)), axis=[1], error="must h
 squeeze.fails("beyond the last", input=np.zeros((1, 2)), axis=[2], error="must lie in")
 
 
-@op("Identity", "T -> T", aliases=("pass", "copy"), T=EVERY)
+@op("Identity", "T -> T", aliases=("pass", "copy"), T=ALL_BUT_RESOURCE)
 def identity(input: Array) -> Array:
     """`input` as it is.
 
@@ -335,7 +335,7 @@ def zeros_like(x: Array) -> Array:
     return zeros(x.shape, x.dtype)
 
 
-@op("OnesLike", "T -> y: T", aliases=("ones", "np.ones_like"), T=ALL)
+@op("OnesLike", "T -> y: T", aliases=("ones", "np.ones_like"), T=NUMBERS_AND_BOOL)
 def ones_like(x: Array) -> Array:
     """Ones in the shape of `x`.
 

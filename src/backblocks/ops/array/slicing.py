@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import MOVED, NAMES, zeros
+from backblocks.dtypes import NAMES, REARRANGED, zeros
 from backblocks.errors import OpError
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over
 from backblocks.ops._inputs import Array
@@ -16,7 +16,7 @@ from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Int
 
 
-@op("Slice", "T, Index, Index -> T", aliases=("crop", "narrow"), T=MOVED, Index=INDEX)
+@op("Slice", "T, Index, Index -> T", aliases=("crop", "narrow"), T=REARRANGED, Index=INDEX)
 def slice_(input: Array, begin: Array, size: Array) -> Array:
     """The box of cells that starts at `begin` and has this `size`; -1 is all that follows.
 
@@ -228,7 +228,7 @@ def _sliced(shape: Shape, begin: Spec, end: Spec, strides: Spec, masks: dict[str
     "T, Index, Index, Index -> T",
     aliases=("x[a:b:c]", "slicing"),
     attrs=_masks,
-    T=MOVED,
+    T=REARRANGED,
     Index=("int16", *INDEX),
 )
 def strided_slice(input: Array, begin: Array, end: Array, strides: Array, **masks: int) -> Array:
@@ -288,7 +288,13 @@ def _(
     return [strided_slice_grad(sizes, *box, dy, **masks), None, None, None]
 
 
-@op("StridedSliceGrad", "Index, Index, Index, Index, T -> T", attrs=_masks, T=MOVED, Index=INDEX)
+@op(
+    "StridedSliceGrad",
+    "Index, Index, Index, Index, T -> T",
+    attrs=_masks,
+    T=REARRANGED,
+    Index=INDEX,
+)
 def strided_slice_grad(
     shape: Array, begin: Array, end: Array, strides: Array, dy: Array, **masks: int
 ) -> Array:

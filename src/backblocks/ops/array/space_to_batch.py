@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, VALUES
+from backblocks.dtypes import NUMBERS_AND_BOOL, VALUES
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, loop, over
 from backblocks.ops._inputs import Array
@@ -53,7 +53,7 @@ def _geometry(
 @op(
     "SpaceToBatchND",
     "T, Tblock_shape, Tpaddings -> T",
-    T=ALL,
+    T=NUMBERS_AND_BOOL,
     Tblock_shape=INDEX,
     Tpaddings=INDEX,
 )
@@ -114,7 +114,7 @@ def _(dy: Value, y: Value, input: Value, block_shape: Value, paddings: Value) ->
 @op(
     "BatchToSpaceND",
     "T, Tblock_shape, Tcrops -> T",
-    T=ALL,
+    T=NUMBERS_AND_BOOL,
     Tblock_shape=INDEX,
     Tcrops=INDEX,
 )
@@ -253,7 +253,7 @@ batch_to_space_nd.fails(
 )
 
 
-@op("SpaceToBatch", "T, Tpaddings -> T", T=ALL, Tpaddings=INDEX)
+@op("SpaceToBatch", "T, Tpaddings -> T", T=NUMBERS_AND_BOOL, Tpaddings=INDEX)
 def space_to_batch(input: Array, paddings: Array, *, block_size: Int) -> Array:
     """SpaceToBatchND of images (batch, height, width, channels), with square blocks.
 
@@ -264,7 +264,7 @@ def space_to_batch(input: Array, paddings: Array, *, block_size: Int) -> Array:
     return np.asarray(space_to_batch_nd.reference(input, np.full(2, block_size), paddings))
 
 
-@op("BatchToSpace", "T, Tidx -> T", T=ALL, Tidx=INDEX)
+@op("BatchToSpace", "T, Tidx -> T", T=NUMBERS_AND_BOOL, Tidx=INDEX)
 def batch_to_space(input: Array, crops: Array, *, block_size: Int) -> Array:
     """Undoes SpaceToBatch: blocks put together from images of the batch, and their borders cut off.
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import MOVED
+from backblocks.dtypes import REARRANGED
 from backblocks.errors import OpError
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over
 from backblocks.ops._inputs import Array
@@ -14,7 +14,7 @@ from backblocks.ops._spec import Shape, Spec, agreed, check_axis
 from backblocks.ops.attrs import Int
 
 
-@op("Pack", "T* -> T", aliases=("stack", "np.stack"), T=MOVED)
+@op("Pack", "T* -> T", aliases=("stack", "np.stack"), T=REARRANGED)
 def pack(values: tuple[Array, ...], *, axis: Int = 0) -> Array:
     """Tensors of one shape, stacked along a new axis.
 
@@ -75,7 +75,7 @@ MOST_PARTS = 2**16
 """More tensors than anybody can wire, and few enough to make at once."""
 
 
-@op("Unpack", "T -> output: T*", aliases=("unstack", "unbind"), T=MOVED)
+@op("Unpack", "T -> output: T*", aliases=("unstack", "unbind"), T=REARRANGED)
 def unpack(value: Array, *, num: Int, axis: Int = 0) -> tuple[Array, ...]:
     """The slices of `value` along `axis`, each with one axis less.
 

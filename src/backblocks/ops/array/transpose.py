@@ -3,7 +3,7 @@
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import MOVED
+from backblocks.dtypes import REARRANGED
 from backblocks.errors import OpError
 from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._chunks import ELEMENT_COST, chunks
@@ -17,7 +17,7 @@ from backblocks.ops.array.shapes import INDEX
     "Transpose",
     "T, Tperm -> y: T",
     aliases=("permute", "np.transpose", "swap axes"),
-    T=MOVED,
+    T=REARRANGED,
     Tperm=INDEX,
 )
 def transpose(x: Array, perm: Array) -> Array:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, NAMES, VALUES, wide
+from backblocks.dtypes import NAMES, NUMBERS_AND_BOOL, VALUES, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op, zero_gradient
@@ -17,7 +17,7 @@ from backblocks.ops.array.shapes import INDEX, IndexType
     "Where",
     "T -> index: int64",
     aliases=("nonzero", "np.argwhere"),
-    T=ALL,
+    T=NUMBERS_AND_BOOL,
     data_dependent_shape=True,
 )
 def where(condition: Array) -> Array:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import EVERY, VALUES
+from backblocks.dtypes import ALL_BUT_RESOURCE, VALUES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
@@ -79,7 +79,7 @@ switch.differs(
     "T* -> output: T, value_index: int32",
     aliases=("join branches",),
     data_dependent_shape=True,
-    T=EVERY,
+    T=ALL_BUT_RESOURCE,
 )
 def merge(inputs: Sequence[Array]) -> tuple[Array, Array]:
     """The input that is alive, and its number. Of several it is the first; of none both are dead.

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import BY_NAME, EVERY, is_float, wide
+from backblocks.dtypes import ALL_BUT_RESOURCE, BY_NAME, is_float, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
@@ -65,7 +65,7 @@ _ESCAPED = {chr(code): f"\\{code:03o}" for code in (*range(32), 127)} | {
 # -- ops --------------------------------------------------------------------------------------------
 
 
-@op("Assert", "bool, T** ->", stateful=True, T=EVERY)
+@op("Assert", "bool, T** ->", stateful=True, T=ALL_BUT_RESOURCE)
 def assert_(condition: Array, data: Sequence[Array], *, summarize: Int = 3) -> None:
     """Stops the run if `condition` does not hold, with the first `summarize` numbers of each tensor."""
     if not condition:
@@ -93,7 +93,14 @@ assert_.fails("two conditions", condition=[True, True], data=[1.0], error="must 
 assert_.fails("nothing to say", condition=True, data=[], error="at least 1")
 
 
-@op("Print", "T, U** -> output: T", aliases=("log", "debug"), stateful=True, T=EVERY, U=EVERY)
+@op(
+    "Print",
+    "T, U** -> output: T",
+    aliases=("log", "debug"),
+    stateful=True,
+    T=ALL_BUT_RESOURCE,
+    U=ALL_BUT_RESOURCE,
+)
 def print_(
     input: Array,
     data: Sequence[Array],

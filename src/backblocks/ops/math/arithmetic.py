@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED, SMOOTH, wide
+from backblocks.dtypes import COMPLEX, DIFFERENTIABLE, FLOATS, NUMBERS, REALS, SIGNED, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import MINUS, AccessMap, Cells, Coordinate, over
 from backblocks.ops._elementwise import (
@@ -182,14 +182,14 @@ mul = binary(
         unbroadcast(ops.mul(dz, conjugate(y)), x), unbroadcast(ops.mul(dz, conjugate(x)), y)],
     aliases=("multiply", "times", "product", "np.multiply", "*"))
 mul_no_nan = binary(
-    "MulNoNan", lambda x, y: np.where(y == 0, 0, x * y), SMOOTH,
+    "MulNoNan", lambda x, y: np.where(y == 0, 0, x * y), DIFFERENTIABLE,
     "x times y, or 0 where y is 0, whatever x is.",
     "z = 0 if y = 0 else x · y",
     ([2.0, _nan, _inf], [3.0, 0.0, 0.0], [6.0, 0.0, 0.0]),
     lambda dz, z, x, y: [
         unbroadcast(ops.mul_no_nan(dz, conjugate(y)), x), unbroadcast(ops.mul_no_nan(conjugate(x), dz), y)])
 real_div = binary(
-    "RealDiv", np.true_divide, SMOOTH, "x divided by y.",
+    "RealDiv", np.true_divide, DIFFERENTIABLE, "x divided by y.",
     "z = x / y",
     ([1.0, 3.0], [2.0], [0.5, 1.5]), _div_grad,
     corners={"complex": (2j, 1 + 1j, 1 + 1j)}, slope_range=POSITIVE,
@@ -203,7 +203,7 @@ div = binary(
     check=_refuse_zero, fast=np.true_divide, slope_range=POSITIVE,
     aliases=("divide", "/"))
 div_no_nan = binary(
-    "DivNoNan", lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)), SMOOTH,
+    "DivNoNan", lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)), DIFFERENTIABLE,
     "x divided by y, or 0 where y is 0.",
     "z = 0 if y = 0 else x / y",
     ([1.0, 3.0, 0.0], [2.0, 0.0, 0.0], [0.5, 0.0, 0.0]),
@@ -262,16 +262,16 @@ squared_difference = binary(
     corners={"complex": (3 + 4j, 0j, 25 + 0j)},
     aliases=("squared error", "mse"))
 xdivy = binary(
-    "Xdivy", lambda x, y: np.where(x == 0, 0, x / y), SMOOTH, "x divided by y, or 0 where x is 0.",
+    "Xdivy", lambda x, y: np.where(x == 0, 0, x / y), DIFFERENTIABLE, "x divided by y, or 0 where x is 0.",
     "z = 0 if x = 0 else x / y",
     ([1.0, 0.0, 0.0], [2.0, 0.0, _nan], [0.5, 0.0, 0.0]), _xdivy_grad, slope_range=POSITIVE)
 xlogy = binary(
-    "Xlogy", lambda x, y: np.where(x == 0, 0, x * np.log(y)), SMOOTH,
+    "Xlogy", lambda x, y: np.where(x == 0, 0, x * np.log(y)), DIFFERENTIABLE,
     "x times the logarithm of y, or 0 where x is 0.",
     "z = 0 if x = 0 else x · ln(y)",
     ([2.0, 0.0, 0.0], [np.e, 0.0, _nan], [2.0, 0.0, 0.0]), _xlogy_grad, slope_range=POSITIVE)
 xlog1py = binary(
-    "Xlog1py", lambda x, y: np.where(x == 0, 0, x * np.log1p(y)), SMOOTH,
+    "Xlog1py", lambda x, y: np.where(x == 0, 0, x * np.log1p(y)), DIFFERENTIABLE,
     "x times the logarithm of 1 + y, or 0 where x is 0.",
     "z = 0 if x = 0 else x · ln(1 + y)",
     ([2.0, 0.0, 0.0], [np.e - 1, -1.0, _nan], [2.0, 0.0, 0.0]), _xlog1py_grad, slope_range=POSITIVE)
@@ -301,22 +301,22 @@ square = unary(
     lambda dy, y, x: [ops.mul(dy, ops.mul(conjugate(x), 2))],
     aliases=("x squared",))
 reciprocal = unary(
-    "Reciprocal", np.reciprocal, SMOOTH, "1 divided by x.",
+    "Reciprocal", np.reciprocal, DIFFERENTIABLE, "1 divided by x.",
     "y = 1 / x",
     ([4.0, 0.0], [0.25, _inf]),
     lambda dy, y, x: [ops.reciprocal_grad(y, dy)], slope_range=POSITIVE)
 inv = unary(
-    "Inv", np.reciprocal, SMOOTH, "1 divided by x.",
+    "Inv", np.reciprocal, DIFFERENTIABLE, "1 divided by x.",
     "y = 1 / x",
     ([4.0, 0.0], [0.25, _inf]),
     lambda dy, y, x: [ops.reciprocal_grad(y, dy)], slope_range=POSITIVE)
 reciprocal_grad = activation_gradient(
-    "ReciprocalGrad", _minus_square, SMOOTH,
+    "ReciprocalGrad", _minus_square, DIFFERENTIABLE,
     "The gradient of Reciprocal: minus what came back, times the square of what came out.",
     "z = 0 if dy = 0 else -dy · conj(y)²",
     ([0.5, 2.0], [4.0, 1.0], [-1.0, -4.0]), _reciprocal_grad_grad, out="z: T")
 inv_grad = activation_gradient(
-    "InvGrad", _minus_square, SMOOTH,
+    "InvGrad", _minus_square, DIFFERENTIABLE,
     "The gradient of Inv: minus what came back, times the square of what came out.",
     "z = 0 if dy = 0 else -dy · conj(y)²",
     ([0.5, 2.0], [4.0, 1.0], [-1.0, -4.0]), _reciprocal_grad_grad, out="z: T")

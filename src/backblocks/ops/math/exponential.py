@@ -3,7 +3,7 @@
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import SMOOTH, is_half
+from backblocks.dtypes import DIFFERENTIABLE, is_half
 from backblocks.ops._elementwise import activation_gradient, rounded_once, unary
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import KernelFunction, Value
@@ -37,71 +37,71 @@ _nan, _inf = np.nan, np.inf
 
 # fmt: off
 exp = unary(
-    "Exp", np.exp, SMOOTH, "e to the power of x.",
+    "Exp", np.exp, DIFFERENTIABLE, "e to the power of x.",
     "y = exp(x)",
     ([0.0, 1.0, -_inf], [1.0, np.e, 0.0]),
     lambda dy, y, x: [ops.mul(dy, conjugate(y))], corners={"half a turn": (np.pi * 1j, -1 + 0j)},
     aliases=("exponential",))
 expm1 = unary(
-    "Expm1", np.expm1, SMOOTH, "e to the power of x, less 1, with all digits near 0.",
+    "Expm1", np.expm1, DIFFERENTIABLE, "e to the power of x, less 1, with all digits near 0.",
     "y = exp(x) - 1",
     ([0.0, 1.0, 1e-20], [0.0, np.e - 1, 1e-20]),
     lambda dy, y, x: [ops.mul(dy, ops.exp(conjugate(x)))])
 log = unary(
-    "Log", np.log, SMOOTH, "The natural logarithm of x.",
+    "Log", np.log, DIFFERENTIABLE, "The natural logarithm of x.",
     "y = ln(x)",
     ([1.0, np.e, 0.0, -1.0], [0.0, 1.0, -_inf, _nan]),
     lambda dy, y, x: [ops.real_div(dy, conjugate(x))],
     corners={"of minus 1": (-1 + 0j, np.pi * 1j)}, slope_range=POSITIVE,
     aliases=("logarithm", "ln"))
 log1p = unary(
-    "Log1p", np.log1p, SMOOTH, "The natural logarithm of 1 + x, with all digits near 0.",
+    "Log1p", np.log1p, DIFFERENTIABLE, "The natural logarithm of 1 + x, with all digits near 0.",
     "y = ln(1 + x)",
     ([0.0, np.e - 1, 1e-20, -1.0], [0.0, 1.0, 1e-20, -_inf]),
     lambda dy, y, x: [ops.real_div(dy, ops.add_v2(conjugate(x), 1))], slope_range=POSITIVE)
 sqrt = unary(
-    "Sqrt", np.sqrt, SMOOTH, "The square root of x.",
+    "Sqrt", np.sqrt, DIFFERENTIABLE, "The square root of x.",
     "y = √x",
     ([4.0, 0.0, -1.0], [2.0, 0.0, _nan]),
     lambda dy, y, x: [ops.sqrt_grad(y, dy)],
     corners={"of minus 4": (-4 + 0j, 2j)}, slope_range=POSITIVE,
     aliases=("square root",))
 sqrt_grad = activation_gradient(
-    "SqrtGrad", lambda y, dy: np.where(dy == 0, 0, 0.5 * dy / np.conjugate(y)), SMOOTH,
+    "SqrtGrad", lambda y, dy: np.where(dy == 0, 0, 0.5 * dy / np.conjugate(y)), DIFFERENTIABLE,
     "The gradient of Sqrt: half of what came back, divided by what came out.",
     "z = 0 if dy = 0 else dy / (2 · conj(y))",
     ([2.0, 0.0, 0.0], [8.0, 1.0, 0.0], [2.0, _inf, 0.0]), _sqrt_grad_grad, out="z: T", slope_range=POSITIVE)
 rsqrt = unary(
-    "Rsqrt", lambda x: 1 / np.sqrt(x), SMOOTH, "One divided by the square root of x.",
+    "Rsqrt", lambda x: 1 / np.sqrt(x), DIFFERENTIABLE, "One divided by the square root of x.",
     "y = 1 / √x",
     ([4.0, 0.0], [0.5, _inf]),
     lambda dy, y, x: [ops.rsqrt_grad(y, dy)], slope_range=POSITIVE,
     aliases=("inverse square root",))
 rsqrt_grad = activation_gradient(
-    "RsqrtGrad", lambda y, dy: np.where(dy == 0, 0, -0.5 * dy * np.conjugate(y) ** 3), SMOOTH,
+    "RsqrtGrad", lambda y, dy: np.where(dy == 0, 0, -0.5 * dy * np.conjugate(y) ** 3), DIFFERENTIABLE,
     "The gradient of Rsqrt: minus half of what came back, times the third power of what came out.",
     "z = 0 if dy = 0 else -dy · conj(y)³ / 2",
     ([2.0, 0.5], [1.0, 16.0], [-4.0, -1.0]), _rsqrt_grad_grad, out="z: T", slope_range=POSITIVE)
 sigmoid = unary(
-    "Sigmoid", lambda x: 1 / (1 + np.exp(-x)), SMOOTH,
+    "Sigmoid", lambda x: 1 / (1 + np.exp(-x)), DIFFERENTIABLE,
     "The logistic curve: from 0 far below 0, through 1/2 at 0, to 1 far above.",
     "y = 1 / (1 + exp(-x))",
     ([0.0, 1000.0, -1000.0], [0.5, 1.0, 0.0]),
     lambda dy, y, x: [ops.sigmoid_grad(conjugate(y), dy)],
     aliases=("logistic", "expit", "nn.Sigmoid"))
 sigmoid_grad = activation_gradient(
-    "SigmoidGrad", lambda y, dy: dy * y * (1 - y), SMOOTH,
+    "SigmoidGrad", lambda y, dy: dy * y * (1 - y), DIFFERENTIABLE,
     "The gradient of Sigmoid: what came back, times y and 1 - y of what came out.",
     "z = dy · y · (1 - y)",
     ([0.5, 1.0], [8.0, 3.0], [2.0, 0.0]), _sigmoid_grad_grad, out="z: T")
 tanh = unary(
-    "Tanh", np.tanh, SMOOTH, "The hyperbolic tangent of x.",
+    "Tanh", np.tanh, DIFFERENTIABLE, "The hyperbolic tangent of x.",
     "y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))",
     ([0.0, 1000.0, -_inf], [0.0, 1.0, -1.0]),
     lambda dy, y, x: [ops.tanh_grad(conjugate(y), dy)],
     aliases=("hyperbolic tangent", "nn.Tanh"))
 tanh_grad = activation_gradient(
-    "TanhGrad", lambda y, dy: dy * (1 - y * y), SMOOTH,
+    "TanhGrad", lambda y, dy: dy * (1 - y * y), DIFFERENTIABLE,
     "The gradient of Tanh: what came back, times 1 - y * y of what came out.",
     "z = dy · (1 - y²)",
     ([0.5, 1.0], [8.0, 3.0], [6.0, 0.0]), _tanh_grad_grad, out="z: T")
