@@ -97,7 +97,7 @@ class EvaluatedCase:
     about: str
     inputs: dict[str, Value]
     attrs: dict[str, Any]
-    """Those that the case gives."""
+    """Attributes that the case gives."""
     outputs: dict[str, Value]
     leaves: dict[str, Value]
     """What handles stand for afterwards."""

@@ -30,7 +30,7 @@ from fuzz.findings import Finding
 
 OPS = {n: op for n, op in bb.ops.REGISTRY.items() if any(k.name == "native" for k in op.kernels)}
 WINDOWED = {name: op for name, op in OPS.items() if op.group == "nn"}
-"""Those with windows; the others multiply matrices."""
+"""Ops with windows; the others multiply matrices."""
 DTYPES = [BY_NAME[name] for name in FLOATS]
 CACHE = _kernels.cache_bytes()
 UNTOUCHED = 99

@@ -80,7 +80,7 @@ class CompiledProgram:
         self.computed = {slot for step in steps if not step.block.op.writes for slot in step.defs}
         """Slots of values that the run makes and no variable keeps."""
         self.never_kept = self.computed - self.cacheable.producer.keys()
-        """Those of them that the result cache does not keep either."""
+        """Slots of `computed` that the result cache does not keep either."""
         self.uncacheable = [each for each in self.steps if each[0] in self.cacheable.others]
         """Steps that run every time, and what computes them."""
         self._serial: dict[int, SerialExecutor] = {}

@@ -83,7 +83,7 @@ class Program:
     variables: dict[int, Block]
     """Slots of variables and RNG states before the run."""
     read: set[int]
-    """Those of them that a step reads, which must have a value."""
+    """Slots of `variables` that a step reads, which must have a value."""
     written: dict[Block, int]
     """Slots of variables after the run."""
     targets: set[Block]
@@ -298,7 +298,7 @@ class _VariableVersions:
     loaded: int
     """How many of them run before others read it."""
     first_bit: int
-    """That of its first writer among all writers; the others follow."""
+    """The bit of its first writer among all writers; the others follow."""
     before: Bits
     """For each block the writers that must run before it."""
     after: Bits

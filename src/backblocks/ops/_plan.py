@@ -199,7 +199,7 @@ class CopyKernel:
     """A kernel that copies the elements of the first input in row-major order, where a view would do."""
 
     shape: tuple[int, ...]
-    """That of the input."""
+    """The shape of the input."""
 
     def __call__(self, x: Array, *others: Array) -> None:
         others[-1].reshape(self.shape)[...] = x

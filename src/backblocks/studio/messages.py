@@ -277,7 +277,7 @@ class Opened(ServerMessage, tag="opened"):
     unsaved: str = ""
     """The name by which a page without a file can be opened again."""
     applied: list[int] = field(default_factory=list)
-    """Those of the `pending` changes that the document has."""
+    """The numbers of the `pending` changes that the document has."""
 
 
 class Draft(Struct, omit_defaults=True):
@@ -464,9 +464,9 @@ class Curve(Struct, omit_defaults=True):
     """The output and element of one curve of a trend, or of one number."""
 
     shown: int
-    """Which of the monitor's `shows`."""
+    """The index of the output in the monitor's `shows`."""
     element: list[int] = field(default_factory=list)
-    """Which element of it, where it has several."""
+    """The index of the element, where the output has several."""
     mean_of: int = 0
     """The number of elements it is the mean of, where there are too many to tell apart; else 0."""
 
@@ -618,9 +618,9 @@ class AccessMap(Struct, omit_defaults=True):
     of: list[str]
     """The tensors that the rule takes, in its order."""
     loops: dict[str, int]
-    """In their order, the first is the outermost: "the first largest" goes by it."""
+    """The size of each loop, the outermost first: "the first largest" goes by this order."""
     cells: dict[str, Cells]
-    """By input or output, "values[1]" of a list."""
+    """The cell of each input or output by pin; "values[1]" of a list."""
     tables: dict[str, list[int]] = field(default_factory=dict)
     """Numbers that coordinates are held by, where no tensor has them."""
     inside: list[Cells] = field(default_factory=list)

@@ -256,7 +256,7 @@ export interface Opened {
   readonly draft?: Draft | null;
   /** The name by which a page without a file can be opened again. */
   readonly unsaved?: string;
-  /** Those of the `pending` changes that the document has. */
+  /** The numbers of the `pending` changes that the document has. */
   readonly applied?: readonly number[];
 }
 
@@ -439,9 +439,9 @@ export interface Summaries {
 
 /** The output and element of one curve of a trend, or of one number. */
 export interface Curve {
-  /** Which of the monitor's `shows`. */
+  /** The index of the output in the monitor's `shows`. */
   readonly shown: number;
-  /** Which element of it, where it has several. */
+  /** The index of the element, where the output has several. */
   readonly element?: readonly number[];
   /** The number of elements it is the mean of, where there are too many to tell apart; else 0. */
   readonly mean_of?: number;
@@ -588,9 +588,9 @@ export interface AccessMap {
   readonly rule: string;
   /** The tensors that the rule takes, in its order. */
   readonly of: readonly string[];
-  /** In their order, the first is the outermost: "the first largest" goes by it. */
+  /** The size of each loop, the outermost first: "the first largest" goes by this order. */
   readonly loops: Readonly<Record<string, number>>;
-  /** By input or output, "values[1]" of a list. */
+  /** The cell of each input or output by pin; "values[1]" of a list. */
   readonly cells: Readonly<Record<string, Cells>>;
   /** Numbers that coordinates are held by, where no tensor has them. */
   readonly tables?: Readonly<Record<string, readonly number[]>>;
