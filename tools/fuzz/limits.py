@@ -15,7 +15,7 @@ from fuzz.findings import Finding
 
 # Seconds of CPU time: on a busy machine nothing is slow that would not be on an idle one.
 SECONDS = 3.0
-"""The time that a call may take. Legal ones of large sizes may take longer: those are interrupted, and counted."""
+"""The time that a call may take. Legal ones of large sizes may take longer: they are interrupted, counted."""
 DEAF = 3.0
 """After which an interrupted call must have ended."""
 HANGS = 15.0
