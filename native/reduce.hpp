@@ -193,8 +193,9 @@ struct Box {
 // The distance of the elements in neighbouring lanes: 1, 2, or the box's stride.
 enum class LaneStride { one, two, any };
 
-// Reduces the windows of a box. Its parts are inlined into reduce_box, below.
-template <Reduction reduction, class T, LaneStride lane_stride, bool indexed>
+// Reduces the windows of a box. Its parts are inlined into reduce_box, below. A `column` is one element wide:
+// it needs no loop over the width.
+template <Reduction reduction, class T, LaneStride lane_stride, bool indexed, bool column>
 class BoxReducer {
     using N = Reduced<reduction, T>;
     using S = Stored<reduction, T>;
@@ -284,6 +285,7 @@ class BoxReducer {
     template <class States, class Lanes, class F>
     BACKBLOCKS_INLINED void each_element(States& states, std::int64_t i, Lanes full_or_tail,
                                          const F& f) const {
+        const std::int64_t width = column ? 1 : box_.width;
         for (std::int64_t d = 0; d < box_.depth; ++d)
             for (std::int64_t h = 0; h < box_.height; ++h) {
                 std::int64_t at = d * box_.plane + h * box_.row;
@@ -291,11 +293,11 @@ class BoxReducer {
                                                   h * box_.per_row);
                 std::int64_t w = 0;
                 if constexpr (lane_stride == LaneStride::two)
-                    for (; w + 1 < box_.width; w += 2, at += 2, index += 2)
+                    for (; w + 1 < width; w += 2, at += 2, index += 2)
                         states.each([&, this](State<N>& state, int v) BACKBLOCKS_INLINED {
                             pair(state, at, i + v * lanes, index, f);
                         });
-                for (; w < box_.width; ++w, at += box_.element, ++index)
+                for (; w < width; ++w, at += box_.element, ++index)
                     states.each([&, this](State<N>& state, int v) BACKBLOCKS_INLINED {
                         element(state, at, i + v * lanes, index, full_or_tail, f);
                     });
@@ -345,11 +347,11 @@ class BoxReducer {
 // Reduces the windows of a box, and calls finish(i, state, lanes) for their vectors of results.
 // Inlined, it would have to share its registers with its caller.
 template <Reduction reduction, class T, LaneStride lane_stride,
-          bool indexed = kIndexed<reduction>, class Finish>
+          bool indexed = kIndexed<reduction>, bool column = false, class Finish>
 __attribute__((noinline)) void reduce_box(const ReduceInputs<T>& in, const Box& box,
                                           const Finish& finish) {
     using N = Reduced<reduction, T>;
-    using Reducer = BoxReducer<reduction, T, lane_stride, indexed>;
+    using Reducer = BoxReducer<reduction, T, lane_stride, indexed, column>;
     constexpr int most = Reducer::most_vectors;
     // By value: no store can alias it, and the compiler keeps it in registers.
     const auto reduce = [=, reducer = Reducer(in, box)](std::int64_t i, auto full_or_tail, auto vectors)

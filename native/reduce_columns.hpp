@@ -83,10 +83,9 @@ class Columns {
     bool reduce_columns(Box box, Range columns) const {
         const std::int64_t at = (columns.first - first_) * pool_.channels;
         box.first += columns.first * pool_.channels;
-        box.width = 1;
         box.length = columns.size() * pool_.channels;
         bool nan = false;
-        reduce_box<reduction, T, LaneStride::one, indexed>(
+        reduce_box<reduction, T, LaneStride::one, indexed, true>(
             in_, box, [=, this, &nan](std::int64_t i, const State<N>& state, auto full_or_tail)
                           BACKBLOCKS_INLINED {
                 store(state.value, values_ + at + i, full_or_tail);
