@@ -216,7 +216,7 @@ def test_memory_that_runs_out_on_the_way_is_an_op_error(monkeypatch):
     x = np.ones((100, 100), np.float32)
     bb.ops.exp(x)
     monkeypatch.setattr(bb.ops.REGISTRY["Sigmoid"], "reference", out_of_memory)
-    monkeypatch.setattr(_kernels, "Block", out_of_memory)
+    monkeypatch.setattr(_kernels, "Buffer", out_of_memory)
     for call, name in ((bb.ops.sigmoid, "Sigmoid"), (bb.ops.exp, "Exp"), (bb.ops.log, "Log")):
         with pytest.raises(bb.OpError, match=rf"{name}\.y: needs more memory than there is"):
             call(x)
