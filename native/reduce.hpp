@@ -297,11 +297,20 @@ class BoxReducer {
                         states.each([&, this](State<N>& state, int v) BACKBLOCKS_INLINED {
                             pair(state, at, i + v * lanes, index, f);
                         });
+                // A column reads from more rows at once than the processor's prefetcher follows.
+                if constexpr (column) prefetch_ahead(at + i);
                 for (; w < width; ++w, at += box_.element, ++index)
                     states.each([&, this](State<N>& state, int v) BACKBLOCKS_INLINED {
                         element(state, at, i + v * lanes, index, full_or_tail, f);
                     });
             }
+    }
+
+    // Prefetches the elements of a row that the next vectors will read.
+    BACKBLOCKS_INLINED void prefetch_ahead(std::int64_t at) const {
+        constexpr std::int64_t ahead = 256 / sizeof(S);
+        __builtin_prefetch(x_ + at + ahead);
+        if constexpr (picks) __builtin_prefetch(other_ + at + ahead);
     }
 
     template <class Lanes, class F>
