@@ -12,7 +12,7 @@ constexpr std::int64_t kDepth = 4096;
 // Numbers of a row accumulator.
 constexpr std::int64_t kMostInRow = 1 << 15;
 
-// Whether row accumulators fill the vectors so much better that it pays: by a fifth, measured.
+// Whether row accumulators fill the vectors so much better that it pays: by a fifth.
 bool accumulators_pay(std::int64_t outs, std::int64_t taps, std::int64_t lanes) {
     const auto filled = [lanes](std::int64_t n) {
         return static_cast<double>(n) / static_cast<double>(div_up(n, lanes) * lanes);

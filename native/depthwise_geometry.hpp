@@ -20,7 +20,7 @@ struct TensorLayout {
 
     std::int64_t elements() const { return n[0] * n[1] * n[2]; }
     std::int64_t size() const { return images * elements() * channels; }
-    // From a element of a channel to the next, and to the next channel.
+    // Strides from an element of a channel to the next, and to the next channel.
     std::int64_t step() const { return channels_first ? 1 : channels; }
     std::int64_t channel_step() const { return channels_first ? elements() : 1; }
     std::int64_t image_step() const { return elements() * channels; }

@@ -40,7 +40,7 @@ struct Run {
     std::int64_t distance;  // of the first
     std::array<std::int64_t, kRun> numbers;
 };
-// Those of 1, 2 and 3 taps.
+// Runs by their number of taps, 1 to 3.
 using Runs = std::array<std::vector<Run>, kRun>;
 
 // The place, of some that are `stride` elements apart, for which tap t reads element i; -1 if none does.

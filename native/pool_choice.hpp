@@ -243,6 +243,4 @@ inline const char* name_of(PoolGradAlgorithm algorithm) {
     return "separable, windows at every element of the width";
 }
 
-// -- what the kernels do for a pool -----------------------------------------------------------------
-
 }  // namespace backblocks::ISA

@@ -179,7 +179,7 @@ class MaxByChannels {
                     RawVector<T> index{};
                     for (const std::int64_t* row = rows; row < end; ++row)
                         for (std::int64_t element = i; element < i + elements; element += channels) {
-                            // The processor does not for so many rows at once.
+                            // The hardware prefetcher does not follow so many rows.
                             __builtin_prefetch(x + *row + element + 2 * elements);
                             best.each([&](Best<T>& one, int v) BACKBLOCKS_INLINED {
                                 one.take(load(x + *row + element + v * lanes, full_or_tail), index);

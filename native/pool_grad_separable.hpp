@@ -178,7 +178,7 @@ class Separable {
             const auto each_element = [&](auto f) BACKBLOCKS_INLINED {
                 for (const Row* row = first; row < last; ++row) {
                     const T* x = row->x + from + i;
-                    __builtin_prefetch(x + 64);  // the processor does not for so many rows at once
+                    __builtin_prefetch(x + 64);  // the hardware prefetcher does not follow so many rows
                     states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
                         const Vector<N> element = load(x + v * lanes, some);
                         f(state, element, row->index, element);

@@ -703,7 +703,7 @@ enum class ProductAlgorithm {
     packed,
 };
 
-// Which algorithm multiplies two matrices. Nothing else decides. All thresholds are measured.
+// Which algorithm multiplies two matrices. Nothing else decides.
 template <class N>
 Chosen<ProductAlgorithm> choose_product(const Operands<N>& p) {
     using enum ProductAlgorithm;
