@@ -140,12 +140,12 @@ def test_slow_calls_are_interrupted_and_deaf_ones_found(monkeypatch):
     from fuzz import limits
 
     monkeypatch.setattr(limits, "SECONDS", 0.1)
-    monkeypatch.setattr(limits, "DEAF", 0.2)
     monkeypatch.setattr(limits, "WAITS", 2.0)
     with pytest.raises(limits.Slow), limits.in_time():
         time.sleep(10)
     with pytest.raises(limits.Slow), limits.in_time():
         compute(10)
+    monkeypatch.setattr(limits, "DEAF", 0.2)
     with pytest.raises(Finding, match="heard Ctrl-C only after"), limits.in_time():
         sum(range(60_000_000))  # one call of C code, which looks at no signal
 

@@ -24,6 +24,18 @@ SPARE_BYTES = 2 << 30
 """Memory that a try may take beyond what the process has at its start."""
 WAITS = 20.0
 """Seconds of wall time that count as one of CPU time, since a deadlock takes none."""
+ANSWERS = 8.0
+"""After which a server that has not answered never will."""
+
+
+class Stopwatch:
+    """CPU time of this process since it was made, or a fraction of the wall time where that is more."""
+
+    def __init__(self) -> None:
+        self._began, self._cpu = time.monotonic(), time.process_time()
+
+    def spent(self) -> float:
+        return max(time.process_time() - self._cpu, (time.monotonic() - self._began) / WAITS)
 
 
 class Slow(KeyboardInterrupt):
@@ -46,7 +58,7 @@ def in_time() -> Iterator[None]:
         signal.ITIMER_PROF: (signal.SIGPROF, SECONDS),
         signal.ITIMER_REAL: (signal.SIGALRM, SECONDS * WAITS),
     }
-    began, cpu = time.monotonic(), time.process_time()
+    watch = Stopwatch()
     before = {number: signal.signal(number, interrupt) for number, _ in timers.values()}
     for timer, (_, seconds) in timers.items():
         signal.setitimer(timer, seconds)
@@ -56,8 +68,7 @@ def in_time() -> Iterator[None]:
         for timer, (number, _) in timers.items():
             signal.setitimer(timer, 0)
             signal.signal(number, before[number])
-        spent = max(time.process_time() - cpu, (time.monotonic() - began) / WAITS)
-        deaf = spent - SECONDS
+        deaf = watch.spent() - SECONDS
         if deaf > DEAF:
             raise Finding(f"heard Ctrl-C only after {deaf:.1f} s", "deaf to Ctrl-C")
 

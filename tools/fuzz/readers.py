@@ -30,7 +30,7 @@ from backblocks.pages.folder import Folder
 from backblocks.pages.serialization import parse, serialize
 from backblocks.studio.array_import import constants
 from fuzz.findings import FAULT, Finding, words_of_refusal
-from fuzz.limits import Slow
+from fuzz.limits import ANSWERS, Slow, Stopwatch
 
 CORPORA = Path(__file__).parents[2] / "tests" / "fuzz" / "corpus"
 
@@ -247,11 +247,13 @@ class Server:
 
     async def _take(self, texts: list[str]) -> None:
         socket = Socket(self._app, self._credentials)
-        for text in texts:
-            await socket.say(text)
-        await socket.say('{"kind":"list files"}')
-        await socket.hear("files")
-        await socket.end()
+        try:
+            for text in texts:
+                await socket.say(text)
+            await socket.say('{"kind":"list files"}')
+            await socket.hear("files")
+        finally:
+            await socket.end()
         for undo in ('{"kind":"control","page":1,"what":"stop"}', '{"kind":"revert","page":1}'):
             await self._first.say(undo)
         self._first.heard()
@@ -282,8 +284,8 @@ class Socket:
 
     async def hear(self, kind: str) -> None:
         """Waits for a message of this kind."""
-        deadline = asyncio.get_running_loop().time() + 20
-        while asyncio.get_running_loop().time() < deadline:
+        watch = Stopwatch()
+        while watch.spent() < ANSWERS:
             if self._task.done():
                 error = self._task.exception()
                 if error is not None:
@@ -299,7 +301,7 @@ class Socket:
                 raise Finding(f"the server fails: {event['text'][:1000]}", "the server fails")
             if json.loads(event.get("text") or "{}").get("kind") == kind:
                 return
-        raise Finding(f"the server does not answer: no {kind!r} in 20 s")
+        raise Finding(f"the server does not answer: no {kind!r} in {ANSWERS} s of CPU time")
 
     def heard(self) -> None:
         """Drops what has come."""
