@@ -8,6 +8,12 @@
 
 namespace backblocks::ISA {
 
+// Depthwise: groups of one input channel, whose outputs are its multiplier. Padding takes no part, not even 0 times
+// infinity.
+ConvKernels::Ready plan_depthwise(Type, const Conv&, ConvPass);
+ConvKernels::Ready depthwise_filter_grad(Type, const Conv&);
+Choice explain_depthwise(Type, const Conv&, ConvPass);
+
 ConvKernels::Ready winograd_conv(Type, const ConvChoice&, bool forward, ConvKernels::Ready direct);
 void explain_winograd_conv(Type, const ConvChoice&, Choice&);
 

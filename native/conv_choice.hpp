@@ -13,7 +13,7 @@ namespace backblocks::ISA {
 enum class ConvPass { forward, input_grad, filter_grad };
 
 enum class ConvAlgorithm {
-    depthwise,       // depthwise.cpp
+    depthwise,       // depthwise.cpp, depthwise_filter.cpp
     winograd_2d,     // winograd.cpp, winograd_filter.cpp: F(2 x 2, 3 x 3)
     winograd_3d,     // the same along three axes
     small_channels,  // conv_filter_small_channels.cpp
@@ -28,12 +28,7 @@ struct ConvChoice : Chosen<ConvAlgorithm> {
 // Which algorithm runs a pass of a convolution.
 ConvChoice choose_conv(Type, const Conv&, ConvPass);
 
-// Plans a depthwise pass: groups of one input channel, whose outputs are its multiplier. Padding takes no part,
-// not even 0 times infinity.
-ConvKernels::Ready plan_depthwise(Type, const Conv&, ConvPass);
-
-// Explains the choice for a convolution, or a depthwise one.
+// Explains the choice for a convolution.
 Choice explain_conv(Type, const Conv&, ConvPass);
-Choice explain_depthwise(Type, const Conv&, ConvPass);
 
 }  // namespace backblocks::ISA

@@ -6,7 +6,7 @@
 #include "geometry.hpp"
 #include "kernel.hpp"
 #include "limits.hpp"
-#include "product.hpp"
+#include "matmul.hpp"
 
 namespace backblocks {
 

@@ -396,4 +396,11 @@ class Separable {
     std::vector<Above> above_;
 };
 
+// Fills dx. For average pooling there is no x.
+template <Grad grad, class T>
+void separable_grad(const T* x, const T* dy, T* dx, const Pool& pool, bool dense) {
+    const PoolGradient<T> all(pool, x, dy, dx, Separable<T, grad>::bytes_of_row(pool));
+    all.each_tile([&] { return Separable<T, grad>(all, dense); });
+}
+
 }  // namespace backblocks::ISA

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "choice.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "pool_choice.hpp"
@@ -164,5 +165,27 @@ class RowBuffers {
     Scratch<N> scratch_;
     N* rows_;
 };
+
+// Explains the choice for a gradient of a pool. Where rows are buffered, a buffer has so many bytes.
+template <Grad grad, class T>
+Choice explain_pool_grad(const Pool& pool, const Chosen<PoolGradAlgorithm>& chosen, std::int64_t bytes_of_row) {
+    using enum PoolGradAlgorithm;
+    const auto [algorithm, reason] = chosen;
+    Choice choice{kIsaName, name_of(algorithm), reason};
+    if (algorithm == zeros) return choice;
+    constexpr bool max = grad == Grad::max;
+    if (algorithm == argmax_rows)
+        choice.with("argmax by", name_of(choose_reduction<Reduction::argmax, T>(pool).algorithm));
+    if (algorithm == argmax_rows || algorithm == separable || algorithm == dense_separable) {
+        const GradTiling tiling(pool, bytes_of_row);
+        choice.with("planes x rows of a tile", {tiling.planes, tiling.rows});
+        choice.with("planes x rows of buffers", {tiling.kept_planes, tiling.kept_rows});
+        return choice.with_loop(pool.images * tiling.tiles_d * tiling.tiles_h,
+                                bytes_of_pool_grad<T>(pool, max));
+    }
+    choice.with("streaming stores", outgrows_cache<T>(pool.numbers(max ? 2 : 1)) ? "if aligned" : "no");
+    return choice.with_loop(pool.images * pool.axes[0].out * pool.axes[1].out,
+                            bytes_of_pool_grad<T>(pool, max));
+}
 
 }  // namespace backblocks::ISA

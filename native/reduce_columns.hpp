@@ -225,18 +225,4 @@ class Columns {
     N *values_, *indices_, *picked_, *dense_results_;
 };
 
-// Reduces all windows by the algorithm that is chosen for them: finish(place) gives what is called with
-// each vector of results.
-template <Reduction reduction, class T, class Finish>
-void reduce_all(const ReduceInputs<T>& in, const Pool& pool, const Finish& finish) {
-    const ReduceAlgorithm algorithm = choose_reduction<reduction, T>(pool).algorithm;
-    if (algorithm == ReduceAlgorithm::each_window) return reduce_windows<reduction>(in, pool, finish);
-    const bool dense = algorithm == ReduceAlgorithm::dense_columns;
-    each_row_of_windows<reduction, T>(pool, [&] {
-        return [&, columns = Columns<reduction, T>(in, pool, dense)](const RowPlace& place) mutable {
-            columns(place, finish(place));
-        };
-    });
-}
-
 }  // namespace backblocks::ISA

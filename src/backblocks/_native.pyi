@@ -162,6 +162,14 @@ def max_pool(
     strides: Sequence[int],
     pads: Sequence[int],
 ) -> Prepared: ...  # x -> y
+def max_pool_grad(
+    dtype: str,
+    cells: Sequence[int],
+    windows: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+) -> Prepared: ...  # x, dy -> dx
 def max_pool_grad_grad(
     dtype: str,
     cells: Sequence[int],
@@ -178,14 +186,6 @@ def avg_pool(
     strides: Sequence[int],
     pads: Sequence[int],
 ) -> Prepared: ...  # x -> y
-def max_pool_grad(
-    dtype: str,
-    cells: Sequence[int],
-    windows: Sequence[int],
-    window: Sequence[int],
-    strides: Sequence[int],
-    pads: Sequence[int],
-) -> Prepared: ...  # x, dy -> dx
 def avg_pool_grad(
     dtype: str,
     cells: Sequence[int],
@@ -323,12 +323,12 @@ def dilation_filter_grad(
     groups: int,
     channels_first: bool,
 ) -> Prepared: ...  # x, f, dy -> df
-def product(
+def matmul(
     dtype: str,
     rows: int,
     inner: int,
     columns: int,
     a_transposed: bool,
     b_transposed: bool,
-    front: Sequence[tuple[int, bool, bool]],
+    batch: Sequence[tuple[int, bool, bool]],
 ) -> Prepared: ...  # a, b -> c

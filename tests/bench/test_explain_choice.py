@@ -107,5 +107,5 @@ def test_an_op_without_a_kernel_for_it_says_so():
     ],
 )
 def test_products_of_matrices_are_explained(rows, inner, columns, transposed, algorithm):
-    kernel = _kernels.product("float32", rows, inner, columns, *transposed, [])
+    kernel = _kernels.matmul("float32", rows, inner, columns, *transposed, [])
     assert kernel.explain().algorithm == algorithm

@@ -37,11 +37,11 @@ def test_one_that_the_machine_has_not_is_refused():
 def test_lesser_ones_pass_the_tests_of_the_kernels(isa):
     files = [
         TESTS / "native" / f"test_{each}.py"
-        for each in ("kernels", "conv", "depthwise", "dilation", "product")
+        for each in ("kernels", "conv", "depthwise", "dilation", "matmul")
     ]
     files.append(TESTS / "ops" / "test_laws.py")
     wanted = (
-        "test_kernels or test_conv or test_product or any_geometry or fast_kernels or half_types"
+        "test_kernels or test_conv or test_matmul or any_geometry or fast_kernels or half_types"
     )
     done = run(isa, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", wanted)
     assert done.returncode == 0, done.stdout

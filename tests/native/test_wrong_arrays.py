@@ -11,9 +11,9 @@ POOL = {"dtype": "float32", "cells": CELLS, "windows": WINDOWS}
 POOL |= {"window": (2, 2, 2), "strides": (2, 2, 2), "pads": (0, 0, 0)}
 ARGMAX = {**POOL, "index": "int32", "of_batch": False}
 IMAGE = {**SAFE, "cells": (1, 1, 2, 2, 2), "outputs": (1, 1, 1, 1, 2), "taps": (1, 2, 2)}
-PRODUCT = {"dtype": "float32", "rows": 4, "inner": 2, "columns": 8, "front": []}
-PRODUCT |= {"a_transposed": False, "b_transposed": False}
-PRODUCT_SIZES = {"a": 8, "b": 16, "p": 32}
+MATMUL = {"dtype": "float32", "rows": 4, "inner": 2, "columns": 8, "batch": []}
+MATMUL |= {"a_transposed": False, "b_transposed": False}
+MATMUL_SIZES = {"a": 8, "b": 16, "p": 32}
 SIZES = {"c": 16, "w": 2, "i": 2, "f": 32, "o": 4}
 IMAGE_SIZES = {"c": 8, "f": 8, "o": 2}
 
@@ -36,7 +36,7 @@ KERNELS = {
     "dilation": (IMAGE, "cfo", 1),
     "dilation_input_grad": (IMAGE, "cfoc", 1),
     "dilation_filter_grad": (IMAGE, "cfof", 1),
-    "product": (PRODUCT, "abp", 1),
+    "matmul": (MATMUL, "abp", 1),
 }
 OTHERS = {
     "all_row_major", "bfloat16_bits", "cache_bytes", "isa", "isas", "kept_bytes", "most_kept_bytes",
@@ -54,7 +54,7 @@ def test_all_kernels_are_here():
 def prepared(name):
     """A kernel, arrays that are right for it, and how many of them are results."""
     geometry, arrays, results = KERNELS[name]
-    sizes = IMAGE_SIZES if geometry is IMAGE else PRODUCT_SIZES if geometry is PRODUCT else SIZES
+    sizes = IMAGE_SIZES if geometry is IMAGE else MATMUL_SIZES if geometry is MATMUL else SIZES
     right = [np.ones(sizes[each], np.int32 if each == "i" else np.float32) for each in arrays]
     return getattr(_native, name)(**geometry), right, results
 

@@ -64,7 +64,7 @@ def native_product(
     parts = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else wide(dtype)
     if parts.kind != "f":
         return None
-    prepared = _kernels.product(NAMES[parts], *_geometry(x, y, turn_x, turn_y))
+    prepared = _kernels.matmul(NAMES[parts], *_geometry(x, y, turn_x, turn_y))
 
     def half(x: Array, y: Array, out: Array) -> None:
         single = np.empty(out.shape, parts)

@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "reduce_columns.hpp"
 #include "pool_grad_tiles.hpp"
+#include "reduce_columns.hpp"
 
 namespace backblocks::ISA {
 
@@ -25,6 +25,9 @@ class ArgmaxRows {
 
    public:
     static std::int64_t row_size(const Pool& pool) { return pool.axes[2].out * pool.channels; }
+    static std::int64_t bytes_of_row(const Pool& pool) {
+        return row_size(pool) * static_cast<std::int64_t>(sizeof(B));
+    }
 
     explicit ArgmaxRows(const PoolGradient<T>& all)
         : all_(all), buffers_(all, row_size(all.pool)) {
@@ -106,5 +109,11 @@ class ArgmaxRows {
     RowBuffers<T, B> buffers_;
     std::vector<Above> above_;
 };
+
+template <class T>
+void argmax_rows_grad(const T* x, const T* dy, T* dx, const Pool& pool) {
+    const PoolGradient<T> all(pool, x, dy, dx, ArgmaxRows<T>::bytes_of_row(pool));
+    all.each_tile([&] { return ArgmaxRows<T>(all); });
+}
 
 }  // namespace backblocks::ISA

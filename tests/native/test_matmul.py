@@ -146,13 +146,13 @@ def test_einsum_is_one_product(equation, dtype):
 def test_products_that_cannot_be_are_refused():
     for wrong in (("float16", 1, 1, 1), ("float32", -1, 1, 1), ("float32", 2**62, 4, 4)):
         with pytest.raises((TypeError, ValueError)):
-            _native.product(*wrong, False, False, [])
+            _native.matmul(*wrong, False, False, [])
     with pytest.raises(ValueError, match="too large"):
-        _native.product(
+        _native.matmul(
             "float32", 4, 4, 4, False, False, [(2**31, True, False), (2**31, True, True)]
         )
     with pytest.raises(ValueError, match="negative"):
-        _native.product("float32", 4, 4, 4, False, False, [(-1, True, False)])
+        _native.matmul("float32", 4, 4, 4, False, False, [(-1, True, False)])
 
 
 BLAS = """
