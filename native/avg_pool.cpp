@@ -12,7 +12,7 @@ namespace {
 template <class T>
 void avg_pool(const T* x, T* y, const Pool& pool) {
     reduce_pool<Reduction::sum>({x, nullptr}, y, pool,
-                                [](const auto& state, std::int64_t real) BACKBLOCKS_INLINED {
+                                [](const auto& state, std::int64_t real) BACKBLOCKS_INLINE_LAMBDA {
                                     return state.value / static_cast<Wide<T>>(real);
                                 });
 }

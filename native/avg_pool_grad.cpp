@@ -19,8 +19,8 @@ void avg_pool_grad(const T* dy, T* dx, const Pool& given) {
     const T* const no_x = nullptr;
     const PoolGradAlgorithm algorithm = choose_pool_grad<Grad::avg, T>(pool).algorithm;
     if (algorithm == zeros) std::fill_n(dx, pool.images * pool.elements() * pool.channels, T{});
-    else if (algorithm == avg_by_elements) nonoverlapping_grad<AvgByElements>(no_x, dy, dx, pool);
-    else if (algorithm == avg_by_rows) nonoverlapping_grad<AvgByRows>(no_x, dy, dx, pool);
+    else if (algorithm == avg_broadcast) nonoverlapping_grad<AvgBroadcast>(no_x, dy, dx, pool);
+    else if (algorithm == avg_copied_rows) nonoverlapping_grad<AvgCopiedRows>(no_x, dy, dx, pool);
     else separable_grad<Grad::avg>(no_x, dy, dx, pool, algorithm == dense_separable);
 }
 

@@ -28,14 +28,14 @@ class AvgShares {
 
     // shares[o, c] = dy[o, c] / (number of real elements of o)
     void find(std::size_t rows, const T* dy) const {
-        row.each_alike([=, this](std::int64_t o, std::int64_t count) {
+        row.each_of_equal_size([=, this](std::int64_t o, std::int64_t count) {
             const std::size_t real = rows * static_cast<std::size_t>(row.width.elements(o).size());
             const bool exactly = std::has_single_bit(real);
             const auto elements = static_cast<Wide<T>>(real), part = 1 / elements;
             const T* from = dy + o * row.channels;
             T* to = reinterpret_cast<T*>(shares_) + o * row.channels;
             each_vector<Wide<T>>(count * row.channels, [=](std::int64_t i, auto full_or_tail)
-                                                           BACKBLOCKS_INLINED {
+                                                           BACKBLOCKS_INLINE_LAMBDA {
                 const Vector<Wide<T>> given = load(from + i, full_or_tail);
                 store_rounded(exactly ? given * part : given / elements, to + i, full_or_tail);
             });
@@ -44,7 +44,7 @@ class AvgShares {
 
     // to[w, c] = shares[o, c] of the window that covers element w
     void spread(B* to) const {
-        row.each_alike([=, this](std::int64_t o, std::int64_t count) {
+        row.each_of_equal_size([=, this](std::int64_t o, std::int64_t count) {
             const std::int64_t channels = row.channels, elements = row.width.elements(o).size();
             const B* const shares = shares_ + o * channels;
             B* const first = to + row.width.elements(o).first * channels;
@@ -57,7 +57,7 @@ class AvgShares {
 
    private:
     static void spread_pairs(const B* shares, std::int64_t count, B* to) {
-        each_vector<B>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
+        each_vector<B>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINE_LAMBDA {
             RawVector<T> even = load(shares + i), odd = even;
             interleave(even, odd, std::make_index_sequence<lanes>{});
             store(even, to + 2 * i);
@@ -79,9 +79,9 @@ class AvgShares {
         for (std::int64_t each = 0; each < count; ++each, to += gap, shares += channels)
             for (std::int64_t element = 0; element < elements; ++element, to += channels)
                 each_vectors<B, 4>(channels, [=](std::int64_t i, auto full_or_tail, auto vectors)
-                                                 BACKBLOCKS_INLINED {
+                                                 BACKBLOCKS_INLINE_LAMBDA {
                     typename decltype(vectors)::template Of<RawVector<T>> all;
-                    all.each([&](const RawVector<T>&, int v) BACKBLOCKS_INLINED {
+                    all.each([&](const RawVector<T>&, int v) BACKBLOCKS_INLINE_LAMBDA {
                         store(load(shares + i + v * lanes, full_or_tail), to + i + v * lanes, full_or_tail);
                     });
                 });
@@ -92,12 +92,12 @@ class AvgShares {
     B* const shares_;
 };
 
-// Shares are spread over a row of elements once, and that is copied to all rows of the windows.
+// Shares are spread over one row of elements, which is copied to all rows of the windows.
 template <class T>
-class AvgByRows {
+class AvgCopiedRows {
    public:
     static constexpr bool kWritesFullRows = true;
-    AvgByRows(const Pool& pool, const T*, T*)
+    AvgCopiedRows(const Pool& pool, const T*, T*)
         : shares_(pool), large_(outgrows_cache<T>(pool.numbers(1))),
           spread_(scratch_.of(shares_.row.size + kLanes<Raw<T>>)) {
         std::fill_n(spread_, shares_.row.size, Raw<T>{});  // elements in no window stay zero
@@ -117,12 +117,12 @@ class AvgByRows {
     Raw<T>* const spread_;
 };
 
-// Shares are spread over each row of the windows: a copy would read more than a share has.
+// Shares are broadcast to their elements in every row of the windows: copying a row would read more memory.
 template <class T>
-class AvgByElements {
+class AvgBroadcast {
    public:
     static constexpr bool kWritesFullRows = false;
-    AvgByElements(const Pool& pool, const T*, T*) : shares_(pool) {}
+    AvgBroadcast(const Pool& pool, const T*, T*) : shares_(pool) {}
 
     void begin_row(const Offsets& rows, const T* dy) const { shares_.find(rows.size(), dy); }
     void write_row(Raw<T>* to, Raw<T>) const { shares_.spread(to); }

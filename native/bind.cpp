@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "cache.hpp"
+#include "cache_size.hpp"
 #include "call_cache.hpp"
 #include "executable.hpp"
 #include "executor.hpp"
@@ -48,8 +48,8 @@ struct nb::detail::type_caster<backblocks::Type> {
 
 namespace {
 
-using backblocks::Choice, backblocks::Isa, backblocks::Kernel, backblocks::Prepared, backblocks::Stop, backblocks::Stopped;
-using backblocks::Unlocked;
+using backblocks::Choice, backblocks::GilRelease, backblocks::Isa, backblocks::Kernel, backblocks::Prepared;
+using backblocks::Stop, backblocks::Stopped;
 
 // -- kernels --------------------------------------------------------------------------------------
 
@@ -127,21 +127,21 @@ PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(view_buf
 using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ReadOnlyBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// The yardsticks are those of the machine, whatever instruction set was asked for.
-backblocks::LimitKernels limits() { return backblocks::isas().back()->limits; }
+// The roofline is that of the machine, whatever instruction set BACKBLOCKS_ISA names.
+const backblocks::RooflineKernels& roofline() { return backblocks::isas().back()->roofline; }
 
 void stream(const std::vector<ReadOnlyBytes>& inputs, const Bytes& output, bool around_cache) {
     std::vector<std::span<const std::byte>> spans;
     for (const auto& input : inputs)
         spans.push_back(std::as_bytes(std::span(input.data(), input.size())));
     const auto to = std::as_writable_bytes(std::span(output.data(), output.size()));
-    const Unlocked unlocked;
-    limits().stream(spans, to, around_cache);
+    const GilRelease released;
+    roofline().stream(spans, to, around_cache);
 }
 
 double multiply_add(bool doubles, std::int64_t steps) {
-    const Unlocked unlocked;
-    return limits().multiply_add(doubles, steps);
+    const GilRelease released;
+    return roofline().multiply_add(doubles, steps);
 }
 
 // The bits of a bfloat16 array of another library, as numbers NumPy knows. NumPy itself cannot read
@@ -168,7 +168,7 @@ NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // plans, and the kernels in them, live as long as the interpreter
     if (_import_array() < 0) throw nb::python_error();
     backblocks::stopped_type = nb::exception<Stopped>(m, "Stopped").ptr();
-    backblocks::set_interrupt(Stop::look);
+    backblocks::set_interrupt(Stop::check);
     nb::class_<Stop>(m, "Stop")
         .def(nb::init<>())
         .def("set", &Stop::set)

@@ -1,8 +1,8 @@
 // Which algorithm a kernel runs for one geometry, why, and how it divides the work. No Python in here.
 //
 // Every kernel family has one function that chooses (choose_reduction, choose_pool_grad, choose_conv,
-// choose_depthwise, choose_matmul), and its kernels run the algorithm that it gives. `backblocks bench --explain` prints
-// the same answer.
+// choose_depthwise, choose_matmul), and its kernels run the algorithm that it gives. `backblocks bench --explain`
+// prints the same choice.
 #pragma once
 
 #include <cstdint>

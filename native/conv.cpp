@@ -1,9 +1,9 @@
 // Convolution and its gradient in the input: the direct algorithm, an implicit GEMM (see conv_plan.hpp).
 //
-// Targets of a line read element(t, j) = t.element + j * stride. Their sums are a product of matrices with
-// a row for each target, and rows need not be contiguous for it: it is made in register tiles (see tile.hpp),
-// of as many taps and channels at a time as the cache has room for. Targets whose windows reach into the
-// padding have fewer taps, and tiles of their own.
+// Target j of a phase (conv_axis.hpp) reads element t.element + j * stride at tap t. Its sums are a row of a product of
+// matrices, of which no row is copied (im2col): register tiles (tile.hpp) read rows wherever they are, as many taps
+// and channels at a time as the cache has room for. Targets whose windows extend into the padding have fewer taps, and
+// tiles of their own.
 #include "conv_algorithms.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 #include "conv_pack.hpp"
 #include "conv_plan.hpp"
 #include "depthwise.hpp"
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
@@ -37,14 +37,14 @@ using namespace convolution;
 // Filters of more bytes are not packed at once: each task packs those it uses, as it goes.
 constexpr std::int64_t kMostPacked = std::int64_t{16} << 20;
 
-// Bytes that stay in the L2 cache while they are used again and again.
-constexpr std::int64_t kNear = 384 << 10;
+// Bytes that stay in the L2 cache while they are reused.
+constexpr std::int64_t kBytesInL2 = 384 << 10;
 
 // -- sums -----------------------------------------------------------------------------------------
 
-// Adds the products of stretches to a register tile of sums, or begins it with them.
+// Adds the products of source runs to a register tile of sums, or begins it with them.
 template <int vectors, class N>
-void add_to_tile(std::int64_t rows, const Stretch* stretch, const Stretch* end, const N* sources,
+void add_to_tile(std::int64_t rows, const SourceRun* run, const SourceRun* end, const N* sources,
                  const std::int64_t* from, const N* packed, std::int64_t first_row, bool begin,
                  bool streamed, N* sums, const std::int64_t* to) {
     constexpr std::int64_t width = vectors * kLanes<N>;
@@ -53,23 +53,24 @@ void add_to_tile(std::int64_t rows, const Stretch* stretch, const Stretch* end, 
         if (begin) tile.clear();
         else tile.load(sums, to);
         const typename decltype(tile)::Rows all{sources, from};
-        for (; stretch != end; ++stretch)
-            tile.add(stretch->depth, all, stretch->place, 1,
-                     packed + (stretch->row - first_row) * width, width);
+        for (; run != end; ++run)
+            tile.add(run->depth, all, run->offset, 1,
+                     packed + (run->row - first_row) * width, width);
         if (streamed) tile.stream(sums, to);
         else tile.store(sums, to);
     });
 }
 
-// One thread's boxes, one after the other.
+// Computes boxes, one after the other, on one thread.
 template <class T>
 class Worker {
     using N = Wide<T>;
 
    public:
-    // `packed` are the filters that pack_all has packed, or null. `known` is the layout of the only box, or null.
+    // `packed` are the filters that pack_all has packed, or null. `known` are the addresses of the
+    // only box, or null.
     Worker(const ConvPlan& plan, const T* sources, const T* filters, const N* packed, T* targets,
-           const Layout* known)
+           const BoxAddresses* known)
         : plan_(plan),
           panels_(plan),
           sources_(sources),
@@ -78,7 +79,7 @@ class Worker {
           targets_(targets),
           known_(known),
           streamed_(streamed(plan, targets)),
-          layout_(known ? *known : own_layout_) {}
+          addresses_(known ? *known : own_addresses_) {}
 
     // Whether sources are read in place. Of a small group that would be less than a cache line at a time,
     // from lines that keep evicting each other: if each number has many products, copying pays.
@@ -90,16 +91,16 @@ class Worker {
 
     // Whether the packed filters stay in the L2 cache, so that all panels of a few targets can follow each other.
     static bool tile_by_tile(const ConvPlan& plan) {
-        return plan.depth.n * size_of(plan.columns) <= kNear / std::int64_t{sizeof(N)};
+        return plan.depth.n * size_of(plan.columns) <= kBytesInL2 / std::int64_t{sizeof(N)};
     }
 
     // Whether tiles of results, which are whole cache lines and complete, are stored with streaming stores. Of
     // more than two panels they would be too far apart for the memory, unless they follow each other.
     static bool streamed(const ConvPlan& plan, const T* targets) {
-        constexpr std::int64_t line = kCacheLine / sizeof(N);
+        constexpr std::int64_t line_size = kCacheLine / sizeof(N);
         return kCanStream && std::is_same_v<T, N> && kLanes<N> * sizeof(N) * 2 >= kCacheLine &&
                plan.target.channel == 1 && !plan.rows.accumulated() && plan.depth.count == 1 &&
-               size_of(plan.columns) % line == 0 &&
+               size_of(plan.columns) % line_size == 0 &&
                (size_of(plan.columns) <= 2 * kPanel<N> || tile_by_tile(plan)) &&
                reinterpret_cast<std::uintptr_t>(targets) % kCacheLine == 0 &&
                outgrows_cache<T>(plan.images * (plan.source.image + plan.target.image));
@@ -110,7 +111,7 @@ class Worker {
         group_ = group;
         if (std::exchange(number_, box) != box) {
             box_ = plan_.box(box);
-            if (!known_) own_layout_.find(plan_, box_, in_place(plan_));
+            if (!known_) own_addresses_.find(plan_, box_, in_place(plan_));
             copied_ = {0, 0};
         }
         const T* first = sources_ + group * plan_.ins * plan_.source.channel +
@@ -119,10 +120,10 @@ class Worker {
             from_ = reinterpret_cast<const N*>(first);
             return;
         }
-        const std::int64_t size = box_.images.size() * layout_.strides.image;
+        const std::int64_t size = box_.images.size() * addresses_.strides.image;
         if (!copied_.has(group)) {
-            // Several groups are read in longer stretches.
-            const std::int64_t fit = kNear / std::max<std::int64_t>(size * sizeof(N), 1);
+            // Several groups at a time are read in longer contiguous runs.
+            const std::int64_t fit = kBytesInL2 / std::max<std::int64_t>(size * sizeof(N), 1);
             const std::int64_t some = plan_.source.channel == 1 ? std::min(fit, groups) : 1;
             copied_ = {group, std::clamp(group + some, group + 1, plan_.groups)};
             copy(first, size, copies_.of(copied_.size() * size));
@@ -144,14 +145,14 @@ class Worker {
     // Copies the elements that a box reads, in the type of the sums and with contiguous channels. Each
     // group has `size` numbers.
     void copy(const T* first, std::int64_t size, N* copies) {
-        const Strides &from = plan_.source, &to = layout_.strides;
-        const auto& [ds, hs, ws] = layout_.reach;
+        const Strides &from = plan_.source, &to = addresses_.strides;
+        const auto& [ds, hs, ws] = addresses_.fields;
         for (std::int64_t image = 0; image < box_.images.size(); ++image)
             ds.each_copy([&](std::int64_t d, std::int64_t element_d, std::int64_t planes) {
                 hs.each_copy([&](std::int64_t h, std::int64_t element_h, std::int64_t rows) {
                     ws.each_copy([&](std::int64_t w, std::int64_t element_w, std::int64_t elements) {
                         // Full rows are contiguous.
-                        const bool full = elements == ws.line->sweep.n;
+                        const bool full = elements == ws.phase->n;
                         for (std::int64_t i = 0; i < planes; ++i)
                             for (std::int64_t j = 0; j < (full ? 1 : rows); ++j)
                                 copy_elements(first + image * from.image +
@@ -203,14 +204,14 @@ class Worker {
                     (group_ * plan_.outs + panels_.first(panel)) * plan_.target.channel;
         // A full tile is made in the result itself, if that has the type and order of the sums.
         if (real == width && plan_.rows.accumulated() && plan_.rows.separate)
-            return add_panel<vectors>(panel, row_sums() + panels_.first(panel), layout_.to.data());
+            return add_panel<vectors>(panel, row_sums() + panels_.first(panel), addresses_.to.data());
         if (real == width && !plan_.rows.accumulated() && std::is_same_v<T, N> && plan_.target.channel == 1)
-            return add_panel<vectors>(panel, reinterpret_cast<N*>(result), layout_.to.data());
-        N* sums = sums_.of(size_of(layout_.to) * width);
-        sum_places_.resize(layout_.to.size());
-        for (std::size_t i = 0; i < sum_places_.size(); ++i)
-            sum_places_[i] = static_cast<std::int64_t>(i) * width;
-        add_panel<vectors>(panel, sums, sum_places_.data());
+            return add_panel<vectors>(panel, reinterpret_cast<N*>(result), addresses_.to.data());
+        N* sums = sums_.of(size_of(addresses_.to) * width);
+        sum_offsets_.resize(addresses_.to.size());
+        for (std::size_t i = 0; i < sum_offsets_.size(); ++i)
+            sum_offsets_[i] = static_cast<std::int64_t>(i) * width;
+        add_panel<vectors>(panel, sums, sum_offsets_.data());
         if (plan_.rows.accumulated()) add_to_rows(sums, width, real, row_sums() + panels_.first(panel));
         else store_panel(sums, width, real, result);
     }
@@ -220,20 +221,20 @@ class Worker {
         for (std::int64_t part = 0; part < plan_.depth.count; ++part) {
             const Range rows = plan_.depth[part];
             const N* packed = filters_of(panel, rows);
-            for (const Patch& patch : layout_.patches) {
-                const auto stretch_at = [&](std::int64_t row) {
-                    const Stretch* all = layout_.stretches.data();
+            for (const SegmentBlock& block : addresses_.blocks) {
+                const auto run_at = [&](std::int64_t row) {
+                    const SourceRun* all = addresses_.runs.data();
                     return std::partition_point(
-                        all + patch.stretches.first, all + patch.stretches.last,
-                        [&](const Stretch& stretch) { return stretch.row < row; });
+                        all + block.runs.first, all + block.runs.last,
+                        [&](const SourceRun& run) { return run.row < row; });
                 };
-                const Stretch *first = stretch_at(rows.first), *last = stretch_at(rows.last);
+                const SourceRun *first = run_at(rows.first), *last = run_at(rows.last);
                 if (part > 0 && first == last) continue;
-                const Parts tiles = Parts::of_at_most(most_rows(vectors), patch.targets.size());
+                const Parts tiles = Parts::of_at_most(most_rows(vectors), block.targets.size());
                 for (std::int64_t i = 0; i < tiles.count; ++i) {
-                    const std::int64_t target = patch.targets.first + tiles[i].first;
+                    const std::int64_t target = block.targets.first + tiles[i].first;
                     add_to_tile<vectors>(tiles[i].size(), first, last, from_,
-                                         layout_.from.data() + target, packed, rows.first,
+                                         addresses_.from.data() + target, packed, rows.first,
                                          part == 0, streamed_, sums, to + target);
                 }
             }
@@ -242,19 +243,19 @@ class Worker {
 
     // Computes all panels of a few targets at a time, so that streaming stores are contiguous.
     void stream_tiles(Range panels) {
-        const Stretch* all = layout_.stretches.data();
+        const SourceRun* all = addresses_.runs.data();
         N* result = reinterpret_cast<N*>(targets_) + box_.images.first * plan_.target.image +
                     group_ * plan_.outs;
-        for (const Patch& patch : layout_.patches) {
-            const Parts tiles = Parts::of_at_most(most_rows(2), patch.targets.size());
+        for (const SegmentBlock& block : addresses_.blocks) {
+            const Parts tiles = Parts::of_at_most(most_rows(2), block.targets.size());
             for (std::int64_t i = 0; i < tiles.count; ++i)
                 for (std::int64_t panel = panels.first; panel < panels.last; ++panel) {
                     const bool full = panels_.width(panel) == kPanel<N>;
-                    const std::int64_t target = patch.targets.first + tiles[i].first;
+                    const std::int64_t target = block.targets.first + tiles[i].first;
                     (full ? add_to_tile<2, N> : add_to_tile<1, N>)(
-                        tiles[i].size(), all + patch.stretches.first, all + patch.stretches.last,
-                        from_, layout_.from.data() + target, filters_of(panel, {0, plan_.depth.n}),
-                        0, true, true, result + panels_.first(panel), layout_.to.data() + target);
+                        tiles[i].size(), all + block.runs.first, all + block.runs.last,
+                        from_, addresses_.from.data() + target, filters_of(panel, {0, plan_.depth.n}),
+                        0, true, true, result + panels_.first(panel), addresses_.to.data() + target);
                 }
         }
     }
@@ -271,8 +272,8 @@ class Worker {
 
     // -- results --
 
-    static void round_row(const N* line, std::int64_t count, T* to) {
-        for (std::int64_t i = 0; i < count; ++i) to[i] = narrow<T>(line[i]);
+    static void round_row(const N* sums, std::int64_t count, T* to) {
+        for (std::int64_t i = 0; i < count; ++i) to[i] = narrow<T>(sums[i]);
     }
 
     // result[j * channel + i] = sums[i * width + j]
@@ -292,16 +293,16 @@ class Worker {
 
     // Rounds the sums of a panel and stores them to the result.
     void store_panel(const N* sums, std::int64_t width, std::int64_t real, T* result) {
-        const std::int64_t count = size_of(layout_.to);
-        const std::int64_t* places = layout_.to.data();
+        const std::int64_t count = size_of(addresses_.to);
+        const std::int64_t* offsets = addresses_.to.data();
         if (plan_.target.channel == 1) {
             for (std::int64_t i = 0; i < count; ++i)
-                round_row(sums + i * width, real, result + places[i]);
+                round_row(sums + i * width, real, result + offsets[i]);
             return;
         }
         for (std::int64_t i = 0, end; i < count; i = end) {
-            for (end = i + 1; end < count && places[end] == places[end - 1] + 1;) ++end;
-            store_transposed(sums + i * width, width, end - i, real, result + places[i]);
+            for (end = i + 1; end < count && offsets[end] == offsets[end - 1] + 1;) ++end;
+            store_transposed(sums + i * width, width, end - i, real, result + offsets[i]);
         }
     }
 
@@ -311,8 +312,8 @@ class Worker {
     // stores: then numbers are added one by one, each in a register.
     void add_to_rows(const N* sums, std::int64_t width, std::int64_t real, N* rows) const {
         const bool overlap = plan_.rows.step * plan_.outs < real;
-        for (const std::int64_t place : layout_.to) {
-            N* const to = rows + place;
+        for (const std::int64_t offset : addresses_.to) {
+            N* const to = rows + offset;
             if (overlap)
                 for (std::int64_t j = 0; j < real; ++j) to[j] = in_register(to[j] + sums[j]);
             else
@@ -330,8 +331,8 @@ class Worker {
                 for (std::int64_t h = hs.first; h < hs.last; ++h, sums += plan_.row_size())
                     store_row(sums, targets_ + image * strides.image +
                                         group_ * plan_.outs * strides.channel +
-                                        box_.lines[0]->target(d) * strides.element[0] +
-                                        box_.lines[1]->target(h) * strides.element[1]);
+                                        box_.phases[0]->target(d) * strides.element[0] +
+                                        box_.phases[1]->target(h) * strides.element[1]);
     }
 
     void store_row(const N* sums, T* result) {
@@ -343,42 +344,42 @@ class Worker {
     }
 
     const ConvPlan& plan_;
-    const Panels<N> panels_;
+    const FilterPanels<N> panels_;
     const T* const sources_;
     const T* const filters_;
     const N* const packed_;
     T* const targets_;
-    const Layout* const known_;
+    const BoxAddresses* const known_;
     const bool streamed_;
-    Layout own_layout_;
-    const Layout& layout_;
+    BoxAddresses own_addresses_;
+    const BoxAddresses& addresses_;
     Box box_;
     std::int64_t number_ = -1, group_ = 0;
     const N* from_ = nullptr;
     Range copied_{0, 0};  // groups
-    std::vector<std::int64_t> sum_places_;
+    std::vector<std::int64_t> sum_offsets_;
     Scratch<N> copies_, own_packed_, sums_, row_sums_, lines_;
 };
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-// A plan, and the layout of its box if there is but one: small problems are many.
+// A plan, and the addresses of its box if it has only one: small problems are many.
 template <class T>
-struct Work {
+struct PlannedConv {
     const std::shared_ptr<const ConvPlan> kept;
     const ConvPlan& plan;
-    std::optional<Layout> only;
+    std::optional<BoxAddresses> only;
 
-    explicit Work(std::shared_ptr<const ConvPlan> given) : kept(std::move(given)), plan(*kept) {
+    explicit PlannedConv(std::shared_ptr<const ConvPlan> given) : kept(std::move(given)), plan(*kept) {
         if (plan.box_count() == 1)
             only.emplace().find(plan, plan.box(0), Worker<T>::in_place(plan));
     }
 };
 
-// How the boxes of a plan are shared out.
+// How the boxes of a plan are divided among tasks.
 template <class T>
 struct Tasks {
-    Panels<Wide<T>> panels;
+    FilterPanels<Wide<T>> panels;
     std::int64_t packed_size;  // numbers of all packed filters
     bool pack_first;           // filters are packed once, or by each task as it goes
     Parts shares;              // of the panels of a box: few boxes would leave threads idle
@@ -395,9 +396,9 @@ struct Tasks {
 };
 
 template <class T>
-void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets) {
-    const ConvPlan& plan = work.plan;
-    // Targets that no tap reaches are in no box.
+void run_direct(const PlannedConv<T>& planned, const T* sources, const T* filters, T* targets) {
+    const ConvPlan& plan = planned.plan;
+    // Targets whose taps read nothing but padding are in no box.
     if (!std::all_of(plan.axes.begin(), plan.axes.end(), [](auto& axis) { return axis.complete; }))
         std::memset(static_cast<void*>(targets), 0,
                     static_cast<std::size_t>(plan.images * plan.target.image) * sizeof(T));
@@ -408,9 +409,9 @@ void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets)
     if (tasks.pack_first) pack_all(plan, filters, packed.of(tasks.packed_size));
     parallel_for(tasks.count, plan.work, [&](std::int64_t begin, std::int64_t end) {
         Worker<T> worker(plan, sources, filters, tasks.pack_first ? packed.get() : nullptr, targets,
-                         work.only ? &*work.only : nullptr);
+                         planned.only ? &*planned.only : nullptr);
         for (std::int64_t task = begin; task < end; ++task) {
-            // The groups of a box have its layout in common.
+            // The groups of a box have its addresses in common.
             const std::int64_t part = task / shares.count, share = task % shares.count;
             if (task == begin || share == 0)
                 worker.enter(part / plan.groups, part % plan.groups, div_up(end - task, shares.count));
@@ -423,12 +424,12 @@ void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets)
 // y[b, o, n] = sum over taps t, channels c: x[b, o * s - pads + t * d, c] * w[t, c, n]
 // dx[b, i, c] = sum over taps t, outputs o with o * s - pads + t * d = i, channels n:
 //               dy[b, o, n] * w[t, c, n]
-// Of x, w and y if forward, else of w, dy and dx.
+// A function of x, w and y if forward, else of w, dy and dx.
 template <class T>
-ConvKernels::Ready direct_conv(const ConvChoice& choice, bool forward) {
-    return [forward, work = std::make_shared<const Work<T>>(choice.plan)](const void* a, const void* b,
+ConvFunction direct_conv(const ConvChoice& choice, bool forward) {
+    return [forward, planned = std::make_shared<const PlannedConv<T>>(choice.plan)](const void* a, const void* b,
                                                                           void* result) {
-        add_up(*work, in<T>(forward ? a : b), in<T>(forward ? b : a), out<T>(result));
+        run_direct(*planned, in<T>(forward ? a : b), in<T>(forward ? b : a), out<T>(result));
     };
 }
 
@@ -451,18 +452,18 @@ void explain_direct(const ConvPlan& plan, Choice& choice) {
 // -- kernels --------------------------------------------------------------------------------------
 
 template <ConvPass pass>
-ConvKernels::Ready plan(Type type, const Conv& conv) {
+ConvFunction plan(Type type, const Conv& conv) {
     const ConvChoice choice = choose_conv(type, conv, pass);
     if (choice.algorithm == ConvAlgorithm::depthwise) return plan_depthwise(type, conv, pass);
     if constexpr (pass == ConvPass::filter_grad) {
-        ConvKernels::Ready direct = direct_filter_grad(type, conv);
+        ConvFunction direct = direct_filter_grad(type, conv);
         if (choice.algorithm == ConvAlgorithm::direct) return direct;
         if (choice.algorithm == ConvAlgorithm::small_channels)
             return small_channels_filter_grad(type, conv, std::move(direct));
         return winograd_filter_grad(type, choice, std::move(direct));
     } else {
         constexpr bool forward = pass == ConvPass::forward;
-        ConvKernels::Ready direct =
+        ConvFunction direct =
             with_type(type, [&]<class T>(T) { return direct_conv<T>(choice, forward); });
         if (choice.algorithm == ConvAlgorithm::direct) return direct;
         return winograd_conv(type, choice, forward, std::move(direct));

@@ -1,12 +1,12 @@
-// Convolution over three axes of space, and its gradients. No Python in here.
+// The geometry of a convolution over three axes of space. No Python in here.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
 
-#include "half.hpp"
-#include "taps.hpp"
+#include "conv_axis.hpp"
+#include "dtypes.hpp"
 
 namespace backblocks {
 
@@ -16,17 +16,15 @@ namespace backblocks {
 // Images are volumes of depth 1.
 struct Conv {
     std::int64_t images;
-    std::array<TapAxis, 3> axes;
+    std::array<ConvAxis, 3> axes;
     std::int64_t groups;
     std::int64_t in, out;  // channels of one group
     bool channels_first;
 };
 
-// Every array is C-contiguous and of the given type; results share no memory with inputs.
-// Half types are summed in float. Each sum runs in one order, whatever the number of threads.
-// Each works out once what depends on the geometry alone, and gives a function of the arrays.
-struct ConvKernels {
-    using Ready = std::function<void(const void* a, const void* b, void* result)>;
-};
+// A convolution or a gradient of one, planned for its geometry: a function of the arrays. All are row-major and of the
+// planned element type; the result shares no memory with the inputs. Half types are summed in float. Each sum runs in
+// one order, whatever the number of threads.
+using ConvFunction = std::function<void(const void* a, const void* b, void* result)>;
 
 }  // namespace backblocks

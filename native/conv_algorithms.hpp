@@ -1,5 +1,5 @@
-// The algorithms of convolution that have a file of their own, for the tables in conv.cpp. Each is prepared
-// for what choose_conv chose; those that are not exact for infinities and NaN leave these to `direct`.
+// The algorithms of convolution that have a file of their own; conv.cpp calls the one that choose_conv gives. Winograd
+// and the filter gradient of a small channel count are not exact for infinities and NaN, and leave them to `direct`.
 #pragma once
 
 #include "choice.hpp"
@@ -10,20 +10,20 @@ namespace backblocks::ISA {
 
 // Depthwise: groups of one input channel, whose outputs are its multiplier. Padding takes no part, not even 0 times
 // infinity.
-ConvKernels::Ready plan_depthwise(Type, const Conv&, ConvPass);
-ConvKernels::Ready depthwise_filter_grad(Type, const Conv&);
+ConvFunction plan_depthwise(Type, const Conv&, ConvPass);
+ConvFunction depthwise_filter_grad(Type, const Conv&);
 Choice explain_depthwise(Type, const Conv&, ConvPass);
 
-ConvKernels::Ready winograd_conv(Type, const ConvChoice&, bool forward, ConvKernels::Ready direct);
+ConvFunction winograd_conv(Type, const ConvChoice&, bool forward, ConvFunction direct);
 void explain_winograd_conv(Type, const ConvChoice&, Choice&);
 
-ConvKernels::Ready winograd_filter_grad(Type, const ConvChoice&, ConvKernels::Ready direct);
+ConvFunction winograd_filter_grad(Type, const ConvChoice&, ConvFunction direct);
 void explain_winograd_filter_grad(Type, const ConvChoice&, Choice&);
 
-ConvKernels::Ready small_channels_filter_grad(Type, const Conv&, ConvKernels::Ready direct);
+ConvFunction small_channels_filter_grad(Type, const Conv&, ConvFunction direct);
 void explain_small_channels_filter_grad(Type, const Conv&, Choice&);
 
-ConvKernels::Ready direct_filter_grad(Type, const Conv&);
+ConvFunction direct_filter_grad(Type, const Conv&);
 void explain_direct_filter_grad(Type, const Conv&, Choice&);
 
 }  // namespace backblocks::ISA

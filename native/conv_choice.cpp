@@ -9,7 +9,7 @@
 #include "conv_filter_small_channels.hpp"
 #include "conv_pack.hpp"
 #include "depthwise.hpp"
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "winograd_tiles.hpp"
 
 namespace backblocks {
@@ -61,10 +61,10 @@ bool winograd_pays(const ConvPlan& plan, const WinogradTiles& tiles, ConvPass pa
 template <class T>
 ConvChoice choose(const Conv& conv, ConvPass pass) {
     using N = Wide<T>;
-    // Each result sees one channel: this is a depthwise convolution. That has vectors over the width,
+    // Each output reads one input channel: this is a depthwise convolution, which has vectors over the width,
     // while up to four channels would leave vectors over channels mostly empty.
     constexpr std::int64_t most_multiplier = 4;
-    if (conv.in == 1 && conv.out <= most_multiplier && within_reach(conv))
+    if (conv.in == 1 && conv.out <= most_multiplier && spans_few_elements(conv))
         return {{depthwise, "one input channel and at most four outputs in a group: depthwise, whose vectors "
                             "are full"}, nullptr};
     const auto plan = std::make_shared<const ConvPlan>(conv, pass != ConvPass::input_grad, kLanes<N>);

@@ -1,4 +1,4 @@
-// The gradient of convolution in its filter: the direct algorithm. For each tap and each channel ci and co of a group:
+// The filter gradient of convolution: the direct algorithm. For each tap and each channel ci and co of a group:
 //
 //     dw[tap, ci, co] = 0
 //     for each image b and window o whose element at the tap, o * s - pads + tap * d, is real:
@@ -23,7 +23,7 @@
 
 #include "conv_filter_pack.hpp"
 #include "conv_filter_plan.hpp"
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "tile.hpp"
@@ -38,12 +38,12 @@ using namespace ISA::filter_gradient;
 // Without `more` this is their first value.
 template <class N, int rows, int vectors>
 void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_step,
-                  const std::vector<Pair>& pairs, std::int64_t windows, bool more,
+                  const std::vector<RowPair>& pairs, std::int64_t windows, bool more,
                   std::int64_t columns, N* sums, std::int64_t pitch) {
     for (int i = 0; i < rows; ++i) __builtin_prefetch(sums + i * pitch, 1);
     Tile<N, rows, vectors> tile;
     tile.clear();
-    for (const Pair& pair : pairs)
+    for (const RowPair& pair : pairs)
         tile.add_contiguous(windows, x + pair.x, x_step, dy + pair.dy, dy_step);
 #pragma GCC unroll 8
     for (int i = 0; i < rows; ++i, sums += pitch) {
@@ -63,13 +63,13 @@ void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_
     }
 }
 
-// One thread's tasks.
+// Computes tasks, one after the other, on one thread.
 template <class T>
 class Worker {
     using N = Wide<T>;
 
    public:
-    // `known` is the only step of the only share, or null.
+    // `known` is the step, if there is only one task and it has only one step; else null.
     Worker(const Problem<T>& problem, const T* x, const T* dy, const Step* known)
         : problem_(problem),
           conv_(problem.conv),
@@ -80,8 +80,8 @@ class Worker {
           step_(known ? *known : own_step_) {}
 
     // Computes a task.
-    void run(const Share& share, const Sums<N>& sums) {
-        begin(share);
+    void run(const TaskRanges& ranges, const Sums<N>& sums) {
+        begin(ranges);
         for (std::int64_t i = 0; i < times(); ++i) {
             if (!known_) find(i);
             find_dy();
@@ -91,61 +91,61 @@ class Worker {
         }
     }
 
-    // The step of a share that has but one.
-    std::optional<Step> only_step(const Share& share) {
-        begin(share);
+    // The step of a task, if it has only one.
+    std::optional<Step> only_step(const TaskRanges& ranges) {
+        begin(ranges);
         if (times() > 1) return std::nullopt;
         find(0);
         return step_;
     }
 
    private:
-    void begin(const Share& share) {
-        share_ = share;
-        tiles_ = Groups::tiles(share.in.size(), plan_.tile_rows);
-        panels_ = Groups::panels(share.out.size(), plan_.panel);
+    void begin(const TaskRanges& ranges) {
+        ranges_ = ranges;
+        tiles_ = ChannelBlocks::tiles(ranges.in.size(), plan_.tile_rows);
+        panels_ = ChannelBlocks::panels(ranges.out.size(), plan_.panel);
     }
 
-    std::int64_t times() const { return div_up(share_.rows.size(), plan_.at_once); }
+    std::int64_t times() const { return div_up(ranges_.rows.size(), plan_.at_once); }
 
     void find(std::int64_t i) {
-        const Range rows = part(share_.rows.size(), times(), i);
-        own_step_.rows = {share_.rows.first + rows.first, share_.rows.first + rows.last};
+        const Range rows = part(ranges_.rows.size(), times(), i);
+        own_step_.rows = {ranges_.rows.first + rows.first, ranges_.rows.first + rows.last};
         own_step_.windows =
             part(conv_.axes[2].out, plan_.row_segments, own_step_.rows.first % plan_.row_segments);
-        find_places(own_step_);
+        find_positions(own_step_);
         find_pairs(own_step_);
     }
 
-    // The places of a row of x, elements or unrolled windows, and where the taps along the width begin.
-    void find_places(Step& step) const {
-        const TapAxis& width = conv_.axes[2];
+    // The positions of a row of x, elements or unrolled windows, and where the taps along the width begin.
+    void find_positions(Step& step) const {
+        const ConvAxis& width = conv_.axes[2];
         const Range windows = step.windows;
-        step.stretches.clear();
+        step.tap_windows.clear();
         step.real.clear();
         for (std::int64_t tap = 0; tap < width.k; ++tap)
-            step.real.push_back(both(real_windows(width, tap), windows));
+            step.real.push_back(intersection(real_windows(width, tap), windows));
         if (plan_.taps_as_channels) {
-            step.places = windows;
-            step.full = both(step.real.front(), step.real.back());
+            step.positions = windows;
+            step.full = intersection(step.real.front(), step.real.back());
             if (step.full.size() == 0) step.full = {windows.last, windows.last};
-            step.stretches.push_back({0, 0, windows.size()});
+            step.tap_windows.push_back({0, 0, windows.size()});
             return;
         }
-        step.places = both({element_of(width, windows.first, 0),
-                            element_of(width, windows.last - 1, width.k - 1) + 1},
-                           {0, width.n});
+        step.positions = intersection({element_of(width, windows.first, 0),
+                                       element_of(width, windows.last - 1, width.k - 1) + 1},
+                                      {0, width.n});
         for (std::int64_t tap = 0; tap < width.k; ++tap) {
             const Range real = step.real[static_cast<std::size_t>(tap)];
             if (real.size() > 0)
-                step.stretches.push_back({element_of(width, real.first, tap) - step.places.first,
-                                          real.first - windows.first, real.size()});
+                step.tap_windows.push_back({element_of(width, real.first, tap) - step.positions.first,
+                                            real.first - windows.first, real.size()});
             else
-                step.stretches.push_back({0, 0, 0});
+                step.tap_windows.push_back({0, 0, 0});
         }
     }
 
-    // For every tap but along the width: the rows of x that it reads, and those of dy they meet.
+    // For every tap along depth and height: the rows of x that it reads, and the rows of dy to multiply them with.
     void find_pairs(Step& step) {
         const auto& [depth, height, width] = conv_.axes;
         numbers_.clear();
@@ -160,32 +160,32 @@ class Worker {
                 const std::int64_t d = element_of(depth, plane % depth.out, tap / height.k);
                 if (h < 0 || h >= height.n || d < 0 || d >= depth.n) continue;
                 const std::int64_t x_row = (plane / depth.out * depth.n + d) * height.n + h;
-                pairs.push_back({place_of(x_row, step),
+                pairs.push_back({offset_of(x_row, step),
                                  (row - step.rows.first) * step.windows.size() * plan_.panel});
             }
         }
     }
 
     // The offset of a row of x, in place or in its packed copy.
-    std::int64_t place_of(std::int64_t x_row, Step& step) {
+    std::int64_t offset_of(std::int64_t x_row, Step& step) {
         if (plan_.in_place)
-            return (x_row * conv_.axes[2].n + step.places.first) * problem_.in_channels();
+            return (x_row * conv_.axes[2].n + step.positions.first) * problem_.in_channels();
         const auto next = static_cast<std::int64_t>(step.x_rows.size());
         const auto [found, fresh] = numbers_.try_emplace(x_row, next);
         if (fresh) step.x_rows.push_back(x_row);
-        return found->second * tiles_.count() * step.places.size() * kPitch;
+        return found->second * tiles_.count() * step.positions.size() * kPitch;
     }
 
-    // Numbers of a group's line of x, and of a whole panel of dy.
-    std::int64_t line_size() const { return step_.places.size() * kPitch; }
+    // Numbers of a packed row of x, of one block of channels, and of a panel of dy.
+    std::int64_t row_size() const { return step_.positions.size() * kPitch; }
     std::int64_t panel_size() const {
         return step_.rows.size() * step_.windows.size() * plan_.panel;
     }
 
     // A row of x or dy, counted over all images, with the first channel of the group.
-    Line<T> line_of(const T* all, std::int64_t row, std::int64_t rows, std::int64_t size,
-                    std::int64_t channels) const {
-        const std::int64_t all_channels = channels * conv_.groups, c = share_.group * channels;
+    StridedRow<T> strided_row(const T* all, std::int64_t row, std::int64_t rows, std::int64_t size,
+                              std::int64_t channels) const {
+        const std::int64_t all_channels = channels * conv_.groups, c = ranges_.group * channels;
         if (!conv_.channels_first) return {all + row * size * all_channels + c, all_channels, 1};
         const std::int64_t of_channel = row / rows * all_channels + c;
         return {all + (of_channel * rows + row % rows) * size, 1, rows * size};
@@ -202,51 +202,52 @@ class Worker {
         N* to = dy_.of(panel_size() * panels_.count());
         first_dy_ = to;
         // The last panel may be half empty.
-        if (share_.out.size() % plan_.panel)
+        if (ranges_.out.size() % plan_.panel)
             std::fill_n(to + panel_size() * (panels_.count() - 1), panel_size(), N{0});
         for (std::int64_t row = step_.rows.first; row < step_.rows.last; ++row) {
-            const Line<T> line = line_of(all_dy_, row / plan_.row_segments, depth.out * height.out,
-                                         width.out, conv_.out)
-                                     .from(step_.windows.first, share_.out.first);
+            const StridedRow<T> source =
+                strided_row(all_dy_, row / plan_.row_segments, depth.out * height.out, width.out, conv_.out)
+                    .from(step_.windows.first, ranges_.out.first);
             if (plan_.panel == kPanel<N>)
-                pack_line<kPanel<N>>(line, step_.windows.size(), panels_, panel_size(), to, scratch_);
+                pack_row<kPanel<N>>(source, step_.windows.size(), panels_, panel_size(), to, scratch_);
             else
-                pack_line<kLanes<N>>(line, step_.windows.size(), panels_, panel_size(), to, scratch_);
+                pack_row<kLanes<N>>(source, step_.windows.size(), panels_, panel_size(), to, scratch_);
             to += step_.windows.size() * plan_.panel;
         }
     }
 
     void copy_x() {
         const auto& [depth, height, width] = conv_.axes;
-        const std::int64_t size = tiles_.count() * line_size();
-        // The tail of the last vector may go beyond the last place.
+        const std::int64_t size = tiles_.count() * row_size();
+        // The tail of the last vector may go beyond the last position.
         N* to = x_.of(static_cast<std::int64_t>(step_.x_rows.size()) * size + kLanes<N>);
         for (const std::int64_t row : step_.x_rows) {
-            const Line<T> line = line_of(all_x_, row, depth.n * height.n, width.n, conv_.in);
-            if (plan_.taps_as_channels) unroll_taps(line, to);
+            const StridedRow<T> source = strided_row(all_x_, row, depth.n * height.n, width.n, conv_.in);
+            if (plan_.taps_as_channels) unroll_taps(source, to);
             else
-                pack_line<kPitch>(line.from(step_.places.first, share_.in.first), step_.places.size(),
-                             tiles_, line_size(), to, scratch_);
+                pack_row<kPitch>(source.from(step_.positions.first, ranges_.in.first), step_.positions.size(),
+                                 tiles_, row_size(), to, scratch_);
             to += size;
         }
     }
 
-    // Copies a row of x window by window, with all taps of a row as channels. Padding is zero.
-    void unroll_taps(const Line<T>& line, N* to) {
-        const TapAxis& width = conv_.axes[2];
+    // im2col along the width: copies a row of x window by window, with all taps of the width as channels. Padding is
+    // zero.
+    void unroll_taps(const StridedRow<T>& source, N* to) {
+        const ConvAxis& width = conv_.axes[2];
         // Where the taps' elements are contiguous, they are channels already.
-        const bool ready = width.k == 1 || width.d * line.place == conv_.in * line.channel;
-        const Range full = ready ? step_.full : Range{step_.windows.first, step_.windows.first};
+        const bool contiguous = width.k == 1 || width.d * source.position_stride == conv_.in * source.channel_stride;
+        const Range full = contiguous ? step_.full : Range{step_.windows.first, step_.windows.first};
         if (full.size() > 0) {
-            Line<T> windows = line.from(element_of(width, full.first, 0), share_.in.first);
-            windows.place *= width.s;
-            pack_line<kPitch>(windows, full.size(), tiles_, line_size(),
-                         to + (full.first - step_.windows.first) * kPitch, scratch_);
+            StridedRow<T> windows = source.from(element_of(width, full.first, 0), ranges_.in.first);
+            windows.position_stride *= width.s;
+            pack_row<kPitch>(windows, full.size(), tiles_, row_size(),
+                             to + (full.first - step_.windows.first) * kPitch, scratch_);
         }
         for (const Range& tile : tiles_.channels) {
             for (std::int64_t i = tile.first; i < tile.last; ++i)
-                unroll_channel(line, i, full, to + i - tile.first);
-            to += line_size();
+                unroll_channel(source, i, full, to + i - tile.first);
+            to += row_size();
         }
     }
 
@@ -256,22 +257,22 @@ class Worker {
     }
 
     std::int64_t tap_of(std::int64_t channel) const {
-        return (share_.in.first + channel) / conv_.in;
+        return (ranges_.in.first + channel) / conv_.in;
     }
 
-    // All windows but those that are done.
-    void unroll_channel(const Line<T>& line, std::int64_t channel, Range done, N* to) const {
-        const std::int64_t tap = tap_of(channel), place = line.place;
+    // Copies one channel of all windows but those that are done.
+    void unroll_channel(const StridedRow<T>& source, std::int64_t channel, Range done, N* to) const {
+        const std::int64_t tap = tap_of(channel), stride = conv_.axes[2].s * source.position_stride;
         const Range real = step_.real[static_cast<std::size_t>(tap)];
-        const T* const from = line.from(element_of(conv_.axes[2], 0, tap),
-                                        share_.in.first + channel - tap * conv_.in).first;
+        const T* const from = source.from(element_of(conv_.axes[2], 0, tap),
+                                        ranges_.in.first + channel - tap * conv_.in).first;
         for (const Range& edge : edges(done))
             for (std::int64_t o = edge.first; o < edge.last; ++o)
                 to[(o - step_.windows.first) * kPitch] =
-                    real.has(o) ? widen(from[o * conv_.axes[2].s * place]) : N{0};
+                    real.has(o) ? widen(from[o * stride]) : N{0};
     }
 
-    // Zeros of the padding add nothing, unless they meet an infinity or NaN: then windows at the
+    // Zeros of the padding add nothing, unless they are multiplied with an infinity or NaN: then windows at the
     // edge are left to add_edges.
     void keep_padding_from_infinity() {
         const auto finite = [&](Range edge) {
@@ -291,11 +292,11 @@ class Worker {
     // Adds the windows at the edge to a tile of unrolled taps: row by row, as each has its
     // own real ones.
     template <int vectors>
-    void add_edges(const N* x, const N* dy, Range tile, Range panel, const std::vector<Pair>& pairs,
+    void add_edges(const N* x, const N* dy, Range tile, Range panel, const std::vector<RowPair>& pairs,
                    N* sums, std::int64_t pitch) const {
         for (std::int64_t i = tile.first; i < tile.last; ++i, ++x, sums += pitch)
             for (const Range& edge : edges(step_.full)) {
-                const Range real = both(step_.real[static_cast<std::size_t>(tap_of(i))], edge);
+                const Range real = intersection(step_.real[static_cast<std::size_t>(tap_of(i))], edge);
                 if (real.size() == 0) continue;
                 const std::int64_t before = real.first - step_.windows.first;
                 add_products<N, 1, vectors>(x + before * kPitch, kPitch, dy + before * plan_.panel,
@@ -326,23 +327,23 @@ class Worker {
                 const N* x = copied;
                 if constexpr (std::is_same_v<T, N>)
                     if (plan_.in_place)
-                        x = all_x_ + share_.group * conv_.in + share_.in.first + tile.first;
+                        x = all_x_ + ranges_.group * conv_.in + ranges_.in.first + tile.first;
                 N* const to = first + tile.first * sums.channel;
                 with_constant<most_rows(vectors)>(tile.size(), [&](auto rows) {
                     std::int64_t tap = 0;
-                    for (Stretch stretch : step_.stretches) {
-                        if (separate_edges_) stretch = {before, before, step_.full.size()};
-                        if (!more || (!pairs.empty() && stretch.windows > 0))
+                    for (TapWindows some : step_.tap_windows) {
+                        if (separate_edges_) some = {before, before, step_.full.size()};
+                        if (!more || (!pairs.empty() && some.windows > 0))
                             add_products<N, rows.value, vectors>(
-                                x + stretch.x * x_pitch, step, dy + stretch.dy * plan_.panel,
-                                plan_.panel, pairs, stretch.windows, more, panel.size(),
+                                x + some.x * x_pitch, step, dy + some.dy * plan_.panel,
+                                plan_.panel, pairs, some.windows, more, panel.size(),
                                 to + tap * sums.tap, sums.channel);
                         ++tap;
                     }
                 });
                 if (separate_edges_)
                     add_edges<vectors>(x, dy, tile, panel, pairs, to, sums.channel);
-                copied += line_size();
+                copied += row_size();
             }
             first += plan_.width_taps * sums.tap;
         }
@@ -356,22 +357,22 @@ class Worker {
     const Step* const known_;
     Step own_step_;
     const Step& step_;
-    Share share_{};
-    Groups tiles_{0}, panels_{0};
+    TaskRanges ranges_{};
+    ChannelBlocks tiles_{0}, panels_{0};
     bool separate_edges_ = false;  // unrolled windows with padding are added up row by row
     std::unordered_map<std::int64_t, std::int64_t> numbers_;  // where rows are in x_rows
     const N* first_dy_ = nullptr;  // the panels, copied or where they are
     Scratch<N> x_, dy_, scratch_;
 };
 
-// A problem, and its step if there is but one: small problems are many.
+// A problem, and its step if it has only one: small problems are many.
 template <class T>
-struct Work {
+struct PlannedFilterGrad {
     Problem<T> problem;
     std::optional<Step> only;
 
-    explicit Work(const Conv& conv) : problem{simplified(conv)} {
-        if (tasks() == 1) only = Worker<T>(problem, nullptr, nullptr, nullptr).only_step(share(0));
+    explicit PlannedFilterGrad(const Conv& conv) : problem{simplified(conv)} {
+        if (tasks() == 1) only = Worker<T>(problem, nullptr, nullptr, nullptr).only_step(ranges(0));
     }
 
     std::int64_t blocks() const {
@@ -379,7 +380,7 @@ struct Work {
     }
     std::int64_t tasks() const { return blocks() * problem.plan.chunks; }
     std::int64_t chunk(std::int64_t task) const { return task / blocks(); }
-    Share share(std::int64_t task) const {
+    TaskRanges ranges(std::int64_t task) const {
         const FilterPlan<T>& plan = problem.plan;
         const std::int64_t out = problem.conv.out, block = task % blocks();
         const Range panels = part(div_up(out, plan.panel), plan.out_blocks,
@@ -392,59 +393,59 @@ struct Work {
 };
 
 template <class T>
-void filter_grad(const Work<T>& work, const T* x, const T* dy, T* dw) {
+void filter_grad(const PlannedFilterGrad<T>& planned, const T* x, const T* dy, T* dw) {
     using N = Wide<T>;
-    const Problem<T>& problem = work.problem;
+    const Problem<T>& problem = planned.problem;
     const FilterPlan<T>& plan = problem.plan;
     const std::int64_t out_channels = problem.out_channels();
     Scratch<N> chunks;
     if (plan.chunks > 1) chunks.of(plan.chunks * problem.sums());
 
     // With one chunk, sums are made in dw or, if it is of a half type, in scratch memory and then rounded.
-    const auto run = [&](auto& worker, auto& wide, const Share& share, std::int64_t chunk) {
-        const std::int64_t place =
-            share.in.first * out_channels + share.group * problem.conv.out + share.out.first;
+    const auto run = [&](auto& worker, auto& wide, const TaskRanges& ranges, std::int64_t chunk) {
+        const std::int64_t offset =
+            ranges.in.first * out_channels + ranges.group * problem.conv.out + ranges.out.first;
         const Sums<N> in_dw{nullptr, plan.channels * out_channels, out_channels};
         if (plan.chunks > 1) {
-            N* const first = chunks.get() + chunk * problem.sums() + place;
-            return worker.run(share, {first, in_dw.tap, in_dw.channel});
+            N* const first = chunks.get() + chunk * problem.sums() + offset;
+            return worker.run(ranges, {first, in_dw.tap, in_dw.channel});
         }
         if constexpr (std::is_same_v<T, N>) {
-            worker.run(share, {dw + place, in_dw.tap, in_dw.channel});
+            worker.run(ranges, {dw + offset, in_dw.tap, in_dw.channel});
         } else {
-            const std::int64_t tap = share.in.size() * share.out.size();
+            const std::int64_t tap = ranges.in.size() * ranges.out.size();
             const N* from = wide.of(problem.taps() * tap);
-            worker.run(share, {wide.get(), tap, share.out.size()});
+            worker.run(ranges, {wide.get(), tap, ranges.out.size()});
             for (std::int64_t t = 0; t < problem.taps(); ++t)
-                for (std::int64_t c = 0; c < share.in.size(); ++c, from += share.out.size())
-                    narrow_all(from, share.out.size(),
-                               dw + place + t * in_dw.tap + c * out_channels);
+                for (std::int64_t c = 0; c < ranges.in.size(); ++c, from += ranges.out.size())
+                    narrow_all(from, ranges.out.size(),
+                               dw + offset + t * in_dw.tap + c * out_channels);
         }
     };
-    parallel_for(work.tasks(), plan.work(), [&](std::int64_t begin, std::int64_t end) {
-        Worker<T> worker(problem, x, dy, work.only ? &*work.only : nullptr);
+    parallel_for(planned.tasks(), plan.work(), [&](std::int64_t begin, std::int64_t end) {
+        Worker<T> worker(problem, x, dy, planned.only ? &*planned.only : nullptr);
         Scratch<N> wide;
         for (std::int64_t task = begin; task < end; ++task)
-            run(worker, wide, work.share(task), work.chunk(task));
+            run(worker, wide, planned.ranges(task), planned.chunk(task));
     });
     if (plan.chunks > 1) add_chunks(chunks.get(), plan.chunks, problem.sums(), dw);
 }
 
 }  // namespace
 
-ConvKernels::Ready ISA::direct_filter_grad(Type type, const Conv& conv) {
-    return with_type(type, [&]<class T>(T) -> ConvKernels::Ready {
-        return [work = std::make_shared<const Work<T>>(conv)](const void* x, const void* dy,
-                                                              void* dw) {
-            filter_grad(*work, in<T>(x), in<T>(dy), out<T>(dw));
+ConvFunction ISA::direct_filter_grad(Type type, const Conv& conv) {
+    return with_type(type, [&]<class T>(T) -> ConvFunction {
+        return [planned = std::make_shared<const PlannedFilterGrad<T>>(conv)](const void* x, const void* dy,
+                                                                              void* dw) {
+            filter_grad(*planned, in<T>(x), in<T>(dy), out<T>(dw));
         };
     });
 }
 
 void ISA::explain_direct_filter_grad(Type type, const Conv& conv, Choice& choice) {
     with_type(type, [&]<class T>(T) {
-        const Work<T> work(conv);
-        const FilterPlan<T>& plan = work.problem.plan;
+        const PlannedFilterGrad<T> planned(conv);
+        const FilterPlan<T>& plan = planned.problem.plan;
         choice.with("x", plan.in_place           ? "read in place"
                          : plan.taps_as_channels ? "copied window by window, taps of the width as channels"
                                                  : "packed");
@@ -453,7 +454,7 @@ void ISA::explain_direct_filter_grad(Type type, const Conv& conv, Choice& choice
         choice.with("rows of windows at a time", plan.at_once);
         choice.with("blocks of input x output channels", {plan.in_blocks, plan.out_blocks});
         choice.with("partial sums", plan.chunks);
-        choice.with_loop(work.tasks(), plan.work());
+        choice.with_loop(planned.tasks(), plan.work());
     });
 }
 

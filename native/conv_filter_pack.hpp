@@ -1,5 +1,5 @@
-// Packing for the filter gradient: rows of a tensor, copied in the order in which register tiles (see
-// tile.hpp) read them; and sums of chunks, added up and rounded.
+// Packing for the filter gradient of convolution: rows of x and dy, copied in the order in which register tiles
+// (tile.hpp) read them. And the sum of partial sums, rounded.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "conv_filter_small_channels.hpp"
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
@@ -24,7 +24,7 @@ namespace backblocks::ISA::filter_gradient {
 // With fewer channels a register tile has too few rows to hide the latency of a multiply-add.
 constexpr std::int64_t kSmallChannels = SmallChannels<float>::kEnough;
 
-// Numbers of a place in a packed group of x: as many as the largest register tile has rows.
+// Numbers of a position in a packed block of x: as many as the largest register tile has rows.
 constexpr int kPitch = most_rows(1);
 
 constexpr std::int64_t div_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -35,42 +35,43 @@ constexpr Range part(std::int64_t n, std::int64_t count, std::int64_t i) {
     return {begin(i), begin(i + 1)};
 }
 
-// A row of x or dy as it lies in memory: numbers from place to place, and from channel to channel.
+// A row of x or dy as it lies in memory.
 template <class T>
-struct Line {
+struct StridedRow {
     const T* first;
-    std::int64_t place, channel;
+    std::int64_t position_stride, channel_stride;
 
-    Line from(std::int64_t p, std::int64_t c) const {
-        return {first + p * place + c * channel, place, channel};
+    // The row from a position and a channel on.
+    StridedRow from(std::int64_t p, std::int64_t c) const {
+        return {first + p * position_stride + c * channel_stride, position_stride, channel_stride};
     }
 };
 
-// Channels in groups, as register tiles read them. A packed row has a line of places for each group, with
-// `pitch` numbers for each place.
-struct Groups {
+// Channels in blocks, as register tiles read them. A packed row has all its positions for one block, then for the next,
+// with `pitch` numbers a position.
+struct ChannelBlocks {
     std::vector<Range> channels;
     std::int64_t pitch;
 
-    Groups(std::int64_t pitch) : pitch(pitch) {}
+    ChannelBlocks(std::int64_t pitch) : pitch(pitch) {}
 
-    // Groups of `size`, but for the last one.
-    static Groups panels(std::int64_t all, std::int64_t size) {
-        Groups groups(size);
+    // Blocks of `size` channels, but for the last one.
+    static ChannelBlocks panels(std::int64_t all, std::int64_t size) {
+        ChannelBlocks blocks(size);
         for (std::int64_t c = 0; c < all; c += size)
-            groups.channels.push_back({c, std::min(c + size, all)});
-        return groups;
+            blocks.channels.push_back({c, std::min(c + size, all)});
+        return blocks;
     }
 
-    // The last two share what is left, so that none is small.
-    static Groups tiles(std::int64_t all, std::int64_t size) {
-        Groups groups = panels(all, size);
-        groups.pitch = kPitch;
-        if (const auto count = groups.channels.size(); count > 1) {
-            Range &a = groups.channels[count - 2], &b = groups.channels[count - 1];
+    // The same, but the last two blocks are of about equal size where the last would be small.
+    static ChannelBlocks tiles(std::int64_t all, std::int64_t size) {
+        ChannelBlocks blocks = panels(all, size);
+        blocks.pitch = kPitch;
+        if (const auto count = blocks.channels.size(); count > 1) {
+            Range &a = blocks.channels[count - 2], &b = blocks.channels[count - 1];
             if (b.size() < kSmallChannels) a.last = b.first = a.first + div_up(all - a.first, 2);
         }
-        return groups;
+        return blocks;
     }
 
     std::int64_t count() const { return static_cast<std::int64_t>(channels.size()); }
@@ -82,66 +83,66 @@ void widen_all(const T* from, std::int64_t count, Wide<T>* to) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = widen(from[i]);
 }
 
-// to[p * pitch + c] = line[p, c], of a line whose places are contiguous.
+// to[p * pitch + c] = source[p, c], of a row whose positions are contiguous.
 template <int pitch, class T>
-void transpose_group(const Line<T>& line, std::int64_t places, std::int64_t channels, Wide<T>* to) {
+void transpose_block(const StridedRow<T>& source, std::int64_t positions, std::int64_t channels, Wide<T>* to) {
     using N = Wide<T>;
     constexpr std::int64_t lanes = kLanes<N>;
     for (std::int64_t c = 0; c < channels; c += lanes) {
         // The last square may overlap the one before.
-        for (std::int64_t begin = 0; lanes <= places && begin < places; begin += lanes) {
-            const std::int64_t p = std::min(begin, places - lanes);
+        for (std::int64_t begin = 0; lanes <= positions && begin < positions; begin += lanes) {
+            const std::int64_t p = std::min(begin, positions - lanes);
             Vector<N> v[lanes];
-            // Numbers stored after the last channel are not read, or are the next place's, which is stored later.
+            // Numbers stored after the last channel are not read, or are the next position's, which is stored later.
 #pragma GCC unroll 16
             for (std::int64_t i = 0; i < lanes; ++i)
-                v[i] = load(line.first + std::min(c + i, channels - 1) * line.channel + p);
+                v[i] = load(source.first + std::min(c + i, channels - 1) * source.channel_stride + p);
             transpose_square(v);
 #pragma GCC unroll 16
             for (std::int64_t i = 0; i < lanes; ++i) store_vector(to + (p + i) * pitch + c, v[i]);
         }
-        for (std::int64_t p = 0; p < places && places < lanes; ++p)
+        for (std::int64_t p = 0; p < positions && positions < lanes; ++p)
             for (std::int64_t i = c; i < std::min(c + lanes, channels); ++i)
-                to[p * pitch + i] = widen(line.first[i * line.channel + p]);
+                to[p * pitch + i] = widen(source.first[i * source.channel_stride + p]);
     }
 }
 
-// Packs some places of a row. The groups' lines begin `stride` numbers apart.
+// Packs some positions of a row. Packed blocks begin `stride` numbers apart.
 template <int pitch, class T>
-void pack_line(const Line<T>& line, std::int64_t places, const Groups& groups, std::int64_t stride,
-          Wide<T>* to, Scratch<Wide<T>>& scratch) {
+void pack_row(const StridedRow<T>& source, std::int64_t positions, const ChannelBlocks& blocks, std::int64_t stride,
+              Wide<T>* to, Scratch<Wide<T>>& scratch) {
     using N = Wide<T>;
-    if (line.channel != 1) {
-        for (const Range& channels : groups.channels) {
-            const Line<T> from = line.from(0, channels.first);
-            if (line.place == 1) transpose_group<pitch>(from, places, channels.size(), to);
+    if (source.channel_stride != 1) {
+        for (const Range& channels : blocks.channels) {
+            const StridedRow<T> from = source.from(0, channels.first);
+            if (source.position_stride == 1) transpose_block<pitch>(from, positions, channels.size(), to);
             else
                 for (std::int64_t c = 0; c < channels.size(); ++c)
-                    for (std::int64_t p = 0; p < places; ++p)
+                    for (std::int64_t p = 0; p < positions; ++p)
                         to[p * pitch + c] = widen(*from.from(p, c).first);
             to += stride;
         }
         return;
     }
-    const std::int64_t all = groups.all();
-    for (std::int64_t p = 0; p < places; ++p, to += pitch) {
+    const std::int64_t all = blocks.all();
+    for (std::int64_t p = 0; p < positions; ++p, to += pitch) {
         const N* wide;
         if constexpr (std::is_same_v<T, N>) {
-            wide = line.from(p, 0).first;
+            wide = source.from(p, 0).first;
         } else {
             wide = scratch.of(all);
-            widen_all(line.from(p, 0).first, all, scratch.of(all));
+            widen_all(source.from(p, 0).first, all, scratch.of(all));
         }
-        N* place = to;
-        for (const Range& channels : groups.channels) {
+        N* block = to;
+        for (const Range& channels : blocks.channels) {
             // A known number of bytes takes few instructions. There is room for the pitch.
             const N* const from = wide + channels.first;
-            if (channels.first + pitch <= all) std::memcpy(place, from, pitch * sizeof(N));
+            if (channels.first + pitch <= all) std::memcpy(block, from, pitch * sizeof(N));
             else
                 with_constant<pitch>(channels.size(), [&](auto count) {
-                    std::memcpy(place, from, count.value * sizeof(N));
+                    std::memcpy(block, from, count.value * sizeof(N));
                 });
-            place += stride;
+            block += stride;
         }
     }
 }

@@ -1,4 +1,4 @@
-// How the direct filter gradient is divided into tasks, and these into steps.
+// The plan of the direct filter gradient of convolution: how it is divided into tasks, and tasks into steps.
 #pragma once
 
 #include <algorithm>
@@ -33,26 +33,26 @@ constexpr double kWindows = 1 << 15;
 constexpr double kBytesOfSums = 32 << 20;
 constexpr double kBytesOfTask = 4 << 20;
 
-constexpr Range both(Range a, Range b) {
+constexpr Range intersection(Range a, Range b) {
     const std::int64_t first = std::max(a.first, b.first);
     return {first, std::max(first, std::min(a.last, b.last))};
 }
 
 // The windows whose element at a tap is real.
-constexpr Range real_windows(const TapAxis& axis, std::int64_t tap) {
+constexpr Range real_windows(const ConvAxis& axis, std::int64_t tap) {
     const std::int64_t shift = axis.pads - tap * axis.d, end = axis.n + shift;
-    return both({shift <= 0 ? 0 : div_up(shift, axis.s), end <= 0 ? 0 : div_up(end, axis.s)},
-                {0, axis.out});
+    return intersection({shift <= 0 ? 0 : div_up(shift, axis.s), end <= 0 ? 0 : div_up(end, axis.s)},
+                        {0, axis.out});
 }
 
-constexpr std::int64_t element_of(const TapAxis& axis, std::int64_t window, std::int64_t tap) {
+constexpr std::int64_t element_of(const ConvAxis& axis, std::int64_t window, std::int64_t tap) {
     return window * axis.s - axis.pads + tap * axis.d;
 }
 
 // A pointwise convolution with all axes merged into the width; any other as it is.
 inline Conv simplified(Conv conv) {
     std::int64_t elements = 1;
-    for (const TapAxis& axis : conv.axes) {
+    for (const ConvAxis& axis : conv.axes) {
         if (axis.k > 1 || axis.s > 1 || axis.pads > 0 || axis.out != axis.n) return conv;
         elements *= axis.n;
     }
@@ -144,13 +144,13 @@ struct FilterPlan {
     }
 };
 
-// A row of x and one of dy that a tap multiplies: where they begin.
-struct Pair {
+// The offsets of a row of x and of the row of dy that a tap multiplies it with.
+struct RowPair {
     std::int64_t x, dy;
 };
 
-// The part of such a pair that a tap along the width multiplies: so many windows, from these places on.
-struct Stretch {
+// The windows of such a pair for which a tap along the width is real: how many, and the first position in x and in dy.
+struct TapWindows {
     std::int64_t x, dy, windows;
 };
 
@@ -173,20 +173,20 @@ struct Sums {
     std::int64_t tap, channel;
 };
 
-// A task: some channels of x, some of dy, and some rows of windows.
-struct Share {
+// What a task adds up: some channels of x, some of dy, and some rows of windows.
+struct TaskRanges {
     std::int64_t group;
     Range in, out, rows;
 };
 
 // A step of a task: rows of windows that are added up at a time, and the addresses of what they read.
 struct Step {
-    Range rows, windows, places;
-    Range full;                            // of unrolled windows, those without padding
-    std::vector<Range> real;               // for each tap along the width, windows it is real for
-    std::vector<Stretch> stretches;        // for each tap along the width
-    std::vector<std::vector<Pair>> pairs;  // for each other tap
-    std::vector<std::int64_t> x_rows;      // that are read, over all images
+    Range rows, windows, positions;
+    Range full;                               // of unrolled windows, those without padding
+    std::vector<Range> real;                  // for each tap along the width, windows it is real for
+    std::vector<TapWindows> tap_windows;      // for each tap along the width
+    std::vector<std::vector<RowPair>> pairs;  // for each tap along depth and height
+    std::vector<std::int64_t> x_rows;         // that are read, over all images
 };
 
 }  // namespace backblocks::ISA::filter_gradient

@@ -1,8 +1,8 @@
-// The gradient of convolution in its filter, for a small count of input channels. Their rows would not fill a
-// register tile (see tile.hpp); those of all taps do:
+// The filter gradient of convolution for a small number of input channels. Channels alone would not fill the rows of a
+// register tile (tile.hpp); channels of all taps do:
 //
 //     for each task: some rows of windows o of an image
-//         copy the rows of x that they see, with zeros for padding but along the depth
+//         copy the rows of x that they read, with zeros for padding but along the depth
 //         for few taps t of these and channels ci at a time, and a panel of co:
 //             dw[t, ci, co] += sum over o: copy[o * s + t * d, ci] * dy[o, co]
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include "conv_algorithms.hpp"
 #include "conv_filter_pack.hpp"
 #include "conv_filter_small_channels.hpp"
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "tile.hpp"
@@ -43,13 +43,13 @@ class SmallChannelsGrad {
         units_ = conv.images * depth.out * bands_;
         const std::int64_t wanted = std::max(kTasks, units_ * at_once_ * width.out / kWindowsOfTask);
         tasks_ = std::min({units_, wanted, kBytesOfTasks / Sizes::bytes_of_sums(conv)});
-        row_ = reach(width, width.out) * conv.in;
-        plane_ = reach(height, at_once_) * row_;
+        row_ = extent(width, width.out) * conv.in;
+        plane_ = extent(height, at_once_) * row_;
         for (std::int64_t d = 0; d < depth.k; ++d)
             for (std::int64_t h = 0; h < height.k; ++h)
                 for (std::int64_t w = 0; w < width.k; ++w)
                     for (std::int64_t c = 0; c < conv.in; ++c)
-                        places_.push_back(d * plane_ + h * height.d * row_ +
+                        offsets_.push_back(d * plane_ + h * height.d * row_ +
                                           w * width.d * conv.in + c);
     }
 
@@ -59,14 +59,14 @@ class SmallChannelsGrad {
     // The work, as bytes that could be moved meanwhile: a core multiplies some four times while it moves one.
     std::int64_t work() const {
         const double bytes = static_cast<double>(units_ * at_once_) *
-                             static_cast<double>(conv_.axes[2].out * std::ssize(places_) * conv_.out) / 4;
+                             static_cast<double>(conv_.axes[2].out * std::ssize(offsets_) * conv_.out) / 4;
         return static_cast<std::int64_t>(std::min(bytes, 0x1p60));
     }
 
     // Gives whether no sum is NaN: an infinity times a zero that stands for padding is, and may not
     // be in the true sum.
     bool run(const N* x, const N* dy, N* dw) const {
-        const std::int64_t size = std::ssize(places_) * conv_.out;
+        const std::int64_t size = std::ssize(offsets_) * conv_.out;
         Scratch<N> room;
         N* const all = room.of(tasks_ * size);
         parallel_for(tasks_, work(), [&](std::int64_t begin, std::int64_t end) {
@@ -85,8 +85,8 @@ class SmallChannelsGrad {
     }
 
    private:
-    static std::int64_t reach(const TapAxis& axis, std::int64_t windows) {
-        return Sizes::reach(axis, windows);
+    static std::int64_t extent(const ConvAxis& axis, std::int64_t windows) {
+        return Sizes::extent(axis, windows);
     }
 
     void add_rows(std::int64_t unit, const N* x, const N* dy, N* copy, N* sums) const {
@@ -99,11 +99,11 @@ class SmallChannelsGrad {
             const std::int64_t element = plane % depth.out * depth.s - depth.pads + d * depth.d;
             if (element < 0 || element >= depth.n) continue;
             real = {std::min(real.first, d), d + 1};
-            for (std::int64_t h = 0; h < reach(height, rows); ++h)
+            for (std::int64_t h = 0; h < extent(height, rows); ++h)
                 copy_row(x, image * depth.n + element, first * height.s - height.pads + h,
                          copy + d * plane_ + h * row_);
         }
-        const std::int64_t each = std::ssize(places_) / depth.k;
+        const std::int64_t each = std::ssize(offsets_) / depth.k;
         real = {real.first * each, real.last * each};
         dy += (plane * height.out + first) * width.out * conv_.out;
         std::int64_t c = 0;
@@ -124,13 +124,13 @@ class SmallChannelsGrad {
     }
 
     template <int vectors>
-    void multiply(Range places, const N* copy, const N* dy, std::int64_t rows, N* sums) const {
+    void multiply(Range offsets, const N* copy, const N* dy, std::int64_t rows, N* sums) const {
         const std::int64_t width = conv_.axes[2].out;
-        const std::int64_t tiles = div_up(places.size(), most_rows(vectors));
+        const std::int64_t tiles = div_up(offsets.size(), most_rows(vectors));
         for (std::int64_t o = 0; o < width; o += Sizes::kWindows)
             for (std::int64_t i = 0; i < tiles; ++i) {
-                const Range some = part(places.size(), tiles, i);
-                add_tile<vectors>({places.first + some.first, places.first + some.last},
+                const Range some = part(offsets.size(), tiles, i);
+                add_tile<vectors>({offsets.first + some.first, offsets.first + some.last},
                                   {o, std::min(o + Sizes::kWindows, width)}, copy, dy, rows, sums);
             }
     }
@@ -148,7 +148,7 @@ class SmallChannelsGrad {
             tile.clear();
             for (std::int64_t o = 0; o < rows; ++o)
                 tile.add(windows.size(),
-                         {copy + o * conv_.axes[1].s * row_, places_.data() + some.first}, 0, x_step,
+                         {copy + o * conv_.axes[1].s * row_, offsets_.data() + some.first}, 0, x_step,
                          dy + o * conv_.axes[2].out * conv_.out, conv_.out);
             for (int i = 0; i < count; ++i, sums += conv_.out)
                 for (int v = 0; v < vectors; ++v) {
@@ -162,14 +162,14 @@ class SmallChannelsGrad {
     std::int64_t at_once_, bands_;  // rows of windows that are added up together, and how many times
     std::int64_t units_, tasks_;    // bands of all planes
     std::int64_t row_, plane_;      // numbers of the copy
-    std::vector<std::int64_t> places_;  // of each tap and channel, from a window's first element
+    std::vector<std::int64_t> offsets_;  // of each tap and channel, from a window's first element
 };
 
 }  // namespace
 
-ConvKernels::Ready ISA::small_channels_filter_grad(Type type, const Conv& conv,
-                                                   ConvKernels::Ready direct) {
-    return with_type(type, [&]<class T>(T) -> ConvKernels::Ready {
+ConvFunction ISA::small_channels_filter_grad(Type type, const Conv& conv,
+                                                   ConvFunction direct) {
+    return with_type(type, [&]<class T>(T) -> ConvFunction {
         if constexpr (std::is_same_v<T, Wide<T>>)
             return [grad = SmallChannelsGrad<T>(conv), direct](const void* x, const void* dy, void* dw) {
                 if (!grad.run(in<T>(x), in<T>(dy), out<T>(dw))) direct(x, dy, dw);

@@ -1,5 +1,5 @@
-// Sizes of the filter gradient for a small channel count (see conv_filter_small_channels.cpp), and whether that
-// fits a convolution.
+// Block sizes of the filter gradient for a small channel count (conv_filter_small_channels.cpp), and for which
+// convolutions it is used.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct SmallChannels {
         return std::clamp<std::int64_t>(kWindows / conv.axes[2].out, 1, conv.axes[1].out);
     }
 
-    // Elements from the first to the last that so many windows see.
-    static std::int64_t reach(const TapAxis& axis, std::int64_t windows) {
+    // Elements from the first to the last that so many windows read.
+    static std::int64_t extent(const ConvAxis& axis, std::int64_t windows) {
         return (windows - 1) * axis.s + (axis.k - 1) * axis.d + 1;
     }
 
@@ -43,8 +43,8 @@ struct SmallChannels {
         if (conv.channels_first || conv.groups > 1 || conv.in >= kEnough || conv.out % kLanes<N>)
             return false;
         const auto real = [](std::int64_t n) { return static_cast<double>(n); };
-        const double row = real(reach(width, width.out)) * real(conv.in);
-        const double rows = real(reach(height, rows_at_once(conv))) * real(depth.k);
+        const double row = real(extent(width, width.out)) * real(conv.in);
+        const double rows = real(extent(height, rows_at_once(conv))) * real(depth.k);
         return real(depth.k) * real(height.k) >= least_taps && row * rows * sizeof(N) <= most_copied &&
                bytes_of_sums(conv) <= most_sums;
     }

@@ -1,11 +1,11 @@
-// The filters of a convolution, packed as register tiles (see tile.hpp) read them.
+// Packing of a convolution's filters into panels as wide as a register tile (tile.hpp), as GEMM packs its operand b.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "conv_plan.hpp"
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "parallel.hpp"
 #include "tile.hpp"
 #include "transpose.hpp"
@@ -14,12 +14,12 @@ namespace backblocks::ISA {
 
 using namespace convolution;
 
-// The columns of the filters, in panels as wide as a tile.
+// The panels of the filters: as many columns each as a register tile has, fewer in the last.
 template <class N>
-struct Panels {
+struct FilterPanels {
     std::int64_t columns;
 
-    explicit Panels(const ConvPlan& plan) : columns(size_of(plan.columns)) {}
+    explicit FilterPanels(const ConvPlan& plan) : columns(size_of(plan.columns)) {}
 
     std::int64_t count() const { return div_up(columns, kPanel<N>); }
     std::int64_t first(std::int64_t panel) const { return panel * kPanel<N>; }
@@ -64,10 +64,10 @@ void pack_tap(const T* filter, std::int64_t next, std::int64_t channels,
 template <class T>
 void pack(const ConvPlan& plan, const T* filters, std::int64_t panel, Range rows,
           Wide<T>* packed) {
-    const Panels<Wide<T>> panels(plan);
+    const FilterPanels<Wide<T>> panels(plan);
     for (std::int64_t row = rows.first; row < rows.last;) {
         const std::int64_t c = row % plan.ins, count = std::min(plan.ins - c, rows.last - row);
-        pack_tap(filters + plan.place_of_tap(row / plan.ins) + c * plan.filter_in, plan.filter_in,
+        pack_tap(filters + plan.offset_of_tap(row / plan.ins) + c * plan.filter_in, plan.filter_in,
                  count, plan.columns.data() + panels.first(panel), panels.real(panel),
                  panels.width(panel), packed);
         packed += count * panels.width(panel);
@@ -78,7 +78,7 @@ void pack(const ConvPlan& plan, const T* filters, std::int64_t panel, Range rows
 // Packs all panels of all groups, one after the other.
 template <class T>
 void pack_all(const ConvPlan& plan, const T* filters, Wide<T>* packed) {
-    const Panels<Wide<T>> panels(plan);
+    const FilterPanels<Wide<T>> panels(plan);
     const std::int64_t depth = plan.depth.n, count = panels.count();
     parallel_for(plan.groups * count, plan.groups * panels.all() * depth * 4,
                  [&](std::int64_t begin, std::int64_t end) {

@@ -21,7 +21,7 @@ bool accumulators_pay(std::int64_t outs, std::int64_t taps, std::int64_t lanes) 
 }
 
 RowAccumulators row_accumulators(const Conv& conv, std::int64_t outs, bool forward, std::int64_t lanes) {
-    const TapAxis& axis = conv.axes[2];
+    const ConvAxis& axis = conv.axes[2];
     RowAccumulators rows;
     // A source's targets are adjacent if taps are, and if no stride skips some of them.
     if (axis.d > 1 || (forward && (axis.s > 1 || axis.pads >= axis.k))) return rows;
@@ -40,12 +40,12 @@ RowAccumulators row_accumulators(const Conv& conv, std::int64_t outs, bool forwa
     return rows;
 }
 
-LineAxis line_axis(const TapAxis& axis, bool forward) {
-    const Side side = forward ? Side::outputs(axis) : Side::inputs(axis);
-    return {side.sweeps, side.complete()};
+SegmentedAxis segmented_axis(const ConvAxis& axis, bool forward) {
+    const AxisPhases all = forward ? AxisPhases::outputs(axis) : AxisPhases::inputs(axis);
+    return {all.phases, all.complete()};
 }
 
-LineAxis each_source(std::int64_t n) { return {{{0, 1, n, 1, n, {{0, 0}}}}, true}; }
+SegmentedAxis each_source(std::int64_t n) { return {{{0, 1, n, 1, n, {{0, 0}}}}, true}; }
 
 Strides strides_of(const Conv& conv, bool input) {
     const auto& [d, h, w] = conv.axes;
@@ -61,24 +61,23 @@ Strides Strides::of(const std::array<std::int64_t, 3>& n, std::int64_t channels,
     return {channels * elements, 1, {channels * n[1] * n[2], channels * n[2], channels}};
 }
 
-Line::Line(const Sweep& given, std::int64_t first_tap) : sweep(given), first_tap(first_tap) {
-    std::sort(sweep.taps.begin(), sweep.taps.end(),
-              [](const Tap& a, const Tap& b) { return a.element < b.element; });
-    Range taps{size_of(sweep.taps), size_of(sweep.taps)};
-    for (std::int64_t j = 0; j < sweep.count; ++j) {
-        while (taps.first > 0 && element(taps.first - 1, j) >= 0) --taps.first;
-        while (taps.last > 0 && element(taps.last - 1, j) >= sweep.n) --taps.last;
-        if (segments.empty() || segments.back().taps.first != taps.first ||
-            segments.back().taps.last != taps.last)
-            segments.push_back({{j, j}, taps});
+SegmentedPhase::SegmentedPhase(const Phase& phase, std::int64_t first_tap) : Phase(phase), first_tap(first_tap) {
+    std::sort(taps.begin(), taps.end(), [](const Tap& a, const Tap& b) { return a.element < b.element; });
+    Range real{size_of(taps), size_of(taps)};
+    for (std::int64_t j = 0; j < count; ++j) {
+        while (real.first > 0 && element(real.first - 1, j) >= 0) --real.first;
+        while (real.last > 0 && element(real.last - 1, j) >= n) --real.last;
+        if (segments.empty() || segments.back().taps.first != real.first ||
+            segments.back().taps.last != real.last)
+            segments.push_back({{j, j}, real});
         segments.back().targets.last = j + 1;
     }
 }
 
-LineAxis::LineAxis(const std::vector<Sweep>& sweeps, bool complete) : complete(complete) {
-    for (const Sweep& sweep : sweeps) {
-        const Line& line = lines.emplace_back(sweep, taps());
-        for (const Tap& tap : line.sweep.taps) numbers.push_back(tap.number);
+SegmentedAxis::SegmentedAxis(const std::vector<Phase>& given, bool complete) : complete(complete) {
+    for (const Phase& each : given) {
+        const SegmentedPhase& phase = phases.emplace_back(each, taps());
+        for (const Tap& tap : phase.taps) numbers.push_back(tap.number);
     }
 }
 
@@ -90,9 +89,9 @@ ConvPlan::ConvPlan(const Conv& conv, bool forward, std::int64_t lanes)
       source(strides_of(conv, forward)),
       target(strides_of(conv, !forward)),
       rows(row_accumulators(conv, outs, forward, lanes)),
-      axes{line_axis(conv.axes[0], forward), line_axis(conv.axes[1], forward),
+      axes{segmented_axis(conv.axes[0], forward), segmented_axis(conv.axes[1], forward),
            rows.used ? each_source(forward ? conv.axes[2].n : conv.axes[2].out)
-                     : line_axis(conv.axes[2], forward)},
+                     : segmented_axis(conv.axes[2], forward)},
       width(forward ? conv.axes[2].out : conv.axes[2].n) {
     const auto& [d, h, w] = conv.axes;
     const std::int64_t filters = groups * conv.out, tap = conv.in * filters;
@@ -104,7 +103,7 @@ ConvPlan::ConvPlan(const Conv& conv, bool forward, std::int64_t lanes)
             columns.push_back((forward && rows.used ? w.k - 1 - t : t) * tap +
                               n * (forward ? 1 : filters));
     double products = static_cast<double>(images) * static_cast<double>(tap);
-    for (const TapAxis& axis : conv.axes)
+    for (const ConvAxis& axis : conv.axes)
         products *= static_cast<double>(axis.k) * static_cast<double>(axis.out);
     // A core multiplies some four times while it moves a byte.
     work = static_cast<std::int64_t>(std::min(products / 4, 0x1p60));
@@ -114,13 +113,13 @@ ConvPlan::ConvPlan(const Conv& conv, bool forward, std::int64_t lanes)
 
 // Divides all targets into boxes of whole rows, if these are not too long.
 void ConvPlan::cut_into_boxes() {
-    for (const Line& d : axes[0].lines)
-        for (const Line& h : axes[1].lines)
-            for (const Line& w : axes[2].lines) {
+    for (const SegmentedPhase& d : axes[0].phases)
+        for (const SegmentedPhase& h : axes[1].phases)
+            for (const SegmentedPhase& w : axes[2].phases) {
                 Boxes cut{box_count(), {&d, &h, &w}, {}};
                 std::int64_t room = kBox;
                 for (std::size_t i = 3; i > 0; --i) {
-                    const std::int64_t count = cut.lines[i - 1]->sweep.count;
+                    const std::int64_t count = cut.phases[i - 1]->count;
                     const bool whole = rows.accumulated() && i == 3;
                     cut.parts[i] = Parts::of_at_most(whole ? count : room, count);
                     room /= cut.parts[i].largest();
@@ -130,15 +129,15 @@ void ConvPlan::cut_into_boxes() {
             }
 }
 
-std::int64_t ConvPlan::place_of_tap(std::int64_t tap) const {
-    std::int64_t place = 0;
+std::int64_t ConvPlan::offset_of_tap(std::int64_t tap) const {
+    std::int64_t offset = 0;
     for (std::size_t i = 3; i-- > 0; tap /= axes[i].taps())
-        place += axes[i].numbers[static_cast<std::size_t>(tap % axes[i].taps())] * filter_taps[i];
-    return place;
+        offset += axes[i].numbers[static_cast<std::size_t>(tap % axes[i].taps())] * filter_taps[i];
+    return offset;
 }
 
 Box ConvPlan::box(std::int64_t number) const {
-    // Lines take turns, if they are as long: they read the same sources, which are in the cache then.
+    // Phases take turns, if they are as long: they read the same sources, which are in the cache then.
     const std::int64_t each = boxes[0].count(), kinds = size_of(boxes);
     if (std::all_of(boxes.begin(), boxes.end(), [&](auto& some) { return some.count() == each; })) {
         const Boxes& some = boxes[static_cast<std::size_t>(number % kinds)];
@@ -153,39 +152,39 @@ Box ConvPlan::box(std::int64_t number) const {
 
 Box Boxes::operator[](std::int64_t number) const {
     number -= first;
-    Box box{{}, lines, {}};
+    Box box{{}, phases, {}};
     for (std::size_t i = 3; i > 0; number /= parts[i].count, --i)
         box.targets[i - 1] = parts[i][number % parts[i].count];
     box.images = parts[0][number];
     return box;
 }
 
-Reach Reach::in_copy(const Line& line, Range targets) {
-    const std::int64_t taps = size_of(line.sweep.taps);
-    const Range elements{std::max<std::int64_t>(line.element(0, targets.first), 0),
-                      std::min(line.element(taps - 1, targets.last - 1) + 1, line.sweep.n)};
+ReceptiveField ReceptiveField::in_copy(const SegmentedPhase& phase, Range targets) {
+    const std::int64_t taps = size_of(phase.taps);
+    const Range elements{std::max<std::int64_t>(phase.element(0, targets.first), 0),
+                      std::min(phase.element(taps - 1, targets.last - 1) + 1, phase.n)};
     if (elements.size() <= targets.size() * taps)
-        return {&line, targets, false, -elements.first, line.sweep.stride, elements.size()};
-    return {&line, targets, true, -targets.first * taps, taps, targets.size() * taps};
+        return {&phase, targets, false, -elements.first, phase.stride, elements.size()};
+    return {&phase, targets, true, -targets.first * taps, taps, targets.size() * taps};
 }
 
 // -- the addresses of a box -----------------------------------------------------------------------
 
 namespace {
 
-// Offsets of targets: first + image * .. + d * .. + h * .. + w * ..
-struct Walk {
+// Offsets that are affine in image and target: first + b * image + d * step[0] + h * step[1] + w * step[2].
+struct AffineOffsets {
     std::int64_t first, image;
     std::array<std::int64_t, 3> step;
 
-    // Adds the places of the targets where segments cross.
-    void add_places(std::int64_t images, const std::array<Segment, 3>& axes,
-                    std::vector<std::int64_t>& places) const {
+    // Adds the offsets of the targets where segments cross.
+    void add_offsets(std::int64_t images, const std::array<Segment, 3>& axes,
+                    std::vector<std::int64_t>& offsets) const {
         const Range &ds = axes[0].targets, &hs = axes[1].targets, &ws = axes[2].targets;
-        const std::size_t before = places.size();
-        places.resize(before +
+        const std::size_t before = offsets.size();
+        offsets.resize(before +
                       static_cast<std::size_t>(images * ds.size() * hs.size() * ws.size()));
-        std::int64_t* next = places.data() + before;
+        std::int64_t* next = offsets.data() + before;
         for (std::int64_t b = 0; b < images; ++b)
             for (std::int64_t d = ds.first; d < ds.last; ++d)
                 for (std::int64_t h = hs.first; h < hs.last; ++h) {
@@ -195,17 +194,17 @@ struct Walk {
     }
 };
 
-Walk walk_to(const ConvPlan& plan, const Box& box) {
+AffineOffsets result_offsets(const ConvPlan& plan, const Box& box) {
     const auto& [ds, hs, ws] = box.targets;
     if (plan.rows.accumulated()) {
         const std::int64_t row = plan.row_size(), plane = row * hs.size();
         return {-ds.first * plane - hs.first * row, plane * ds.size(),
                 {plane, row, plan.rows.step * plan.outs}};
     }
-    Walk to{0, plan.target.image, {}};
+    AffineOffsets to{0, plan.target.image, {}};
     for (std::size_t i = 0; i < 3; ++i) {
-        to.first += box.lines[i]->target(0) * plan.target.element[i];
-        to.step[i] = box.lines[i]->sweep.step * plan.target.element[i];
+        to.first += box.phases[i]->target(0) * plan.target.element[i];
+        to.step[i] = box.phases[i]->step * plan.target.element[i];
     }
     if (plan.rows.immediate) to.step[2] *= plan.rows.step;
     return to;
@@ -213,69 +212,69 @@ Walk walk_to(const ConvPlan& plan, const Box& box) {
 
 }  // namespace
 
-void Layout::find(const ConvPlan& plan, const Box& box, bool in_place) {
+void BoxAddresses::find(const ConvPlan& plan, const Box& box, bool in_place) {
     for (std::size_t i = 0; i < 3; ++i)
-        reach[i] = in_place ? Reach::in_place(*box.lines[i], box.targets[i])
-                            : Reach::in_copy(*box.lines[i], box.targets[i]);
+        fields[i] = in_place ? ReceptiveField::in_place(*box.phases[i], box.targets[i])
+                            : ReceptiveField::in_copy(*box.phases[i], box.targets[i]);
     strides = in_place ? plan.source
-                     : Strides::of({reach[0].size, reach[1].size, reach[2].size}, plan.ins, false);
-    patches.clear();
-    stretches.clear();
+                       : Strides::of({fields[0].size, fields[1].size, fields[2].size}, plan.ins, false);
+    blocks.clear();
+    runs.clear();
     from.clear();
     to.clear();
     const auto each = [&](std::size_t axis, auto f) {
-        box.lines[axis]->each_segment(box.targets[axis], f);
+        box.phases[axis]->each_segment(box.targets[axis], f);
     };
     each(0, [&](const Segment& ds) {
         each(1, [&](const Segment& hs) {
-            each(2, [&](const Segment& ws) { add_patch(plan, box, {ds, hs, ws}); });
+            each(2, [&](const Segment& ws) { add_block(plan, box, {ds, hs, ws}); });
         });
     });
 }
 
-void Layout::add_patch(const ConvPlan& plan, const Box& box, const std::array<Segment, 3>& axes) {
-    const std::int64_t first = size_of(from), first_stretch = size_of(stretches);
-    Walk walk{0, 0, {}};
-    // Without taps there is nothing to read, and no place to read from.
+void BoxAddresses::add_block(const ConvPlan& plan, const Box& box, const std::array<Segment, 3>& axes) {
+    const std::int64_t first = size_of(from), first_run = size_of(runs);
+    AffineOffsets of_sources{0, 0, {}};
+    // Without taps there is nothing to read, and offsets do not matter.
     if (std::all_of(axes.begin(), axes.end(), [](const Segment& s) { return s.taps.size() > 0; })) {
-        walk.image = strides.image;
+        of_sources.image = strides.image;
         for (std::size_t i = 0; i < 3; ++i) {
-            walk.first += (reach[i].first + reach[i].at(axes[i].taps.first)) * strides.element[i];
-            walk.step[i] = reach[i].step * strides.element[i];
+            of_sources.first += (fields[i].first + fields[i].at(axes[i].taps.first)) * strides.element[i];
+            of_sources.step[i] = fields[i].step * strides.element[i];
         }
-        add_stretches(plan, box, axes);
+        add_runs(plan, box, axes);
     }
-    walk.add_places(box.images.size(), axes, from);
-    walk_to(plan, box).add_places(box.images.size(), axes, to);
-    patches.push_back({{first, size_of(from)}, {first_stretch, size_of(stretches)}});
+    of_sources.add_offsets(box.images.size(), axes, from);
+    result_offsets(plan, box).add_offsets(box.images.size(), axes, to);
+    blocks.push_back({{first, size_of(from)}, {first_run, size_of(runs)}});
 }
 
-void Layout::add_stretches(const ConvPlan& plan, const Box& box,
+void BoxAddresses::add_runs(const ConvPlan& plan, const Box& box,
                            const std::array<Segment, 3>& axes) {
     const auto& [ds, hs, ws] = axes;
-    const auto place = [&](std::size_t i, std::int64_t t) {
-        return (reach[i].at(t) - reach[i].at(axes[i].taps.first)) * strides.element[i];
+    const auto offset = [&](std::size_t i, std::int64_t t) {
+        return (fields[i].at(t) - fields[i].at(axes[i].taps.first)) * strides.element[i];
     };
     const auto row = [&](std::int64_t d, std::int64_t h, std::int64_t w) {
-        const auto& [dl, hl, wl] = box.lines;
-        return (((dl->first_tap + d) * plan.axes[1].taps() + hl->first_tap + h) *
-                    plan.axes[2].taps() + wl->first_tap + w) * plan.ins;
+        const auto& [dp, hp, wp] = box.phases;
+        return (((dp->first_tap + d) * plan.axes[1].taps() + hp->first_tap + h) *
+                    plan.axes[2].taps() + wp->first_tap + w) * plan.ins;
     };
     // All taps along the width at once if their elements are contiguous.
     const std::int64_t all = ws.taps.size();
-    const std::int64_t taps = place(2, ws.taps.last - 1) == (all - 1) * plan.ins ? all : 1;
+    const std::int64_t taps = offset(2, ws.taps.last - 1) == (all - 1) * plan.ins ? all : 1;
     for (std::int64_t d = ds.taps.first; d < ds.taps.last; ++d)
         for (std::int64_t h = hs.taps.first; h < hs.taps.last; ++h)
             for (std::int64_t w = ws.taps.first; w < ws.taps.last; w += taps) {
-                Stretch left{place(0, d) + place(1, h) + place(2, w), row(d, h, w),
+                SourceRun left{offset(0, d) + offset(1, h) + offset(2, w), row(d, h, w),
                              taps * plan.ins};
                 while (left.depth > 0) {  // cut where the depth is
                     const std::int64_t end =
                         plan.depth.count == 1 ? plan.depth.n
                                               : plan.depth[plan.depth.of(left.row)].last;
                     const std::int64_t depth = std::min(left.depth, end - left.row);
-                    stretches.push_back({left.place, left.row, depth});
-                    left = {left.place + depth, left.row + depth, left.depth - depth};
+                    runs.push_back({left.offset, left.row, depth});
+                    left = {left.offset + depth, left.row + depth, left.depth - depth};
                 }
             }
 }

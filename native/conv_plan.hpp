@@ -1,4 +1,4 @@
-// The plan of a convolution: which products it adds up and where their factors are, from its geometry alone.
+// The plan of a direct convolution: which products it adds up and where their factors are, from its geometry alone.
 //
 // Convolution and its gradient in the input are the same kind of sum, of sources (x, or dy) into targets (y,
 // or dx):
@@ -48,22 +48,21 @@ struct Strides {
     static Strides of(const std::array<std::int64_t, 3>& n, std::int64_t channels, bool first);
 };
 
-// A segment: targets next to each other that have the same real taps.
+// A segment: adjacent targets of a phase that have the same real taps.
 struct Segment {
     Range targets, taps;
 };
 
-// A line: targets along an axis whose sources are at equal steps, in segments.
-struct Line {
-    Sweep sweep;             // with its taps in the order of their elements
-    std::int64_t first_tap;  // filters are packed line by line
+// A phase of the targets along an axis (conv_axis.hpp), its taps in the order of their elements, in segments.
+struct SegmentedPhase : Phase {
+    std::int64_t first_tap;  // number of its first tap where filters are packed, phase by phase
     std::vector<Segment> segments;
 
-    Line(const Sweep& given, std::int64_t first_tap);
+    SegmentedPhase(const Phase& phase, std::int64_t first_tap);
 
-    std::int64_t target(std::int64_t j) const { return sweep.first + j * sweep.step; }
+    std::int64_t target(std::int64_t j) const { return first + j * step; }
     std::int64_t element(std::int64_t tap, std::int64_t j) const {
-        return sweep.taps[static_cast<std::size_t>(tap)].element + j * sweep.stride;
+        return taps[static_cast<std::size_t>(tap)].element + j * stride;
     }
 
     // Calls f for each segment, cut to the given targets.
@@ -76,13 +75,13 @@ struct Line {
     }
 };
 
-// An axis of space, seen from the targets: its lines.
-struct LineAxis {
-    std::vector<Line> lines;
+// An axis of space: the phases of its targets.
+struct SegmentedAxis {
+    std::vector<SegmentedPhase> phases;
     std::vector<std::int64_t> numbers;  // of the taps, in the order in which they are packed
-    bool complete;                      // or there are targets without a tap, in no line
+    bool complete;                      // whether every target is in a phase, and so has a tap
 
-    LineAxis(const std::vector<Sweep>& sweeps, bool complete);
+    SegmentedAxis(const std::vector<Phase>& given, bool complete);
 
     std::int64_t taps() const { return size_of(numbers); }
 };
@@ -102,19 +101,19 @@ struct RowAccumulators {
     bool accumulated() const { return used && !immediate; }
 };
 
-// A box: targets of one line along each axis that are computed together.
+// A box: a block of targets, of one phase along each axis, that are computed together.
 struct Box {
     Range images;
-    std::array<const Line*, 3> lines;
+    std::array<const SegmentedPhase*, 3> phases;
     std::array<Range, 3> targets;
 
     std::int64_t rows() const { return images.size() * targets[0].size() * targets[1].size(); }
 };
 
-// The boxes of a line along each axis, by number.
+// The boxes of one phase along each axis, by number.
 struct Boxes {
     std::int64_t first;
-    std::array<const Line*, 3> lines;
+    std::array<const SegmentedPhase*, 3> phases;
     std::array<Parts, 4> parts;  // of the images and of the targets along each axis
 
     std::int64_t count() const {
@@ -127,7 +126,7 @@ struct ConvPlan {
     std::int64_t images, groups, ins, outs;  // channels of a group, of sources and of targets
     Strides source, target;
     RowAccumulators rows;
-    std::array<LineAxis, 3> axes;
+    std::array<SegmentedAxis, 3> axes;
     std::int64_t width;                       // targets along the width
     std::array<std::int64_t, 3> filter_taps;  // strides of the filters
     std::int64_t filter_in, filter_group;
@@ -138,7 +137,7 @@ struct ConvPlan {
 
     // `lanes` is how many numbers a vector has.
     ConvPlan(const Conv& conv, bool forward, std::int64_t lanes);
-    ConvPlan(const ConvPlan&) = delete;  // boxes point to lines
+    ConvPlan(const ConvPlan&) = delete;  // boxes point to phases
 
     std::int64_t row_size() const { return rows.length * outs; }
     // Whether channels come first; of a single element that makes no difference.
@@ -148,64 +147,66 @@ struct ConvPlan {
     }
     Box box(std::int64_t number) const;
     // Where a tap begins in the filters.
-    std::int64_t place_of_tap(std::int64_t tap) const;
+    std::int64_t offset_of_tap(std::int64_t tap) const;
 
    private:
     void cut_into_boxes();
 };
 
-// The sources of a box along an axis, in place or in a copy: tap t of target j reads first + j * step + at(t).
-struct Reach {
-    const Line* line;
+// The receptive field of a box along an axis: the sources that its targets read, in place or in a copy. Tap t of
+// target j reads number first + j * step + at(t) of it.
+struct ReceptiveField {
+    const SegmentedPhase* phase;
     Range targets;
     bool separate;  // whether each target has its own copies of the elements it reads
     std::int64_t first, step, size;
 
-    static Reach in_place(const Line& line, Range targets) {
-        return {&line, targets, false, 0, line.sweep.stride, line.sweep.n};
+    static ReceptiveField in_place(const SegmentedPhase& phase, Range targets) {
+        return {&phase, targets, false, 0, phase.stride, phase.n};
     }
     // In a copy of a range of elements or, if taps are too far apart for that, of each element that is read.
-    static Reach in_copy(const Line& line, Range targets);
+    static ReceptiveField in_copy(const SegmentedPhase& phase, Range targets);
 
-    std::int64_t at(std::int64_t tap) const { return separate ? tap : line->element(tap, 0); }
+    std::int64_t at(std::int64_t tap) const { return separate ? tap : phase->element(tap, 0); }
 
     // Calls visit(number, element, count) for the elements to copy.
     template <class Visit>
     void each_copy(Visit visit) const {
         if (!separate) return visit(0, -first, size);
-        line->each_segment(targets, [&](const Segment& segment) {
+        phase->each_segment(targets, [&](const Segment& segment) {
             for (std::int64_t j = segment.targets.first; j < segment.targets.last; ++j)
                 for (std::int64_t t = segment.taps.first; t < segment.taps.last; ++t)
-                    visit(first + j * step + t, line->element(t, j), 1);
+                    visit(first + j * step + t, phase->element(t, j), 1);
         });
     }
 };
 
-// A contiguous stretch of a source, and the rows of packed filters that it is multiplied with.
-struct Stretch {
-    std::int64_t place, row, depth;
+// Contiguous numbers of the sources, `depth` of them at an offset from the first one of a target, and the first of the
+// rows of packed filters that they are multiplied with.
+struct SourceRun {
+    std::int64_t offset, row, depth;
 };
 
-// A patch: targets of a box that have the same real taps, and so one list of stretches.
-struct Patch {
-    Range targets, stretches;
+// The targets of a box where three segments cross. They have the same real taps, and so one list of source runs.
+struct SegmentBlock {
+    Range targets, runs;
 };
 
-// The addresses of a box: of its sources, filters and results.
-class Layout {
+// The addresses of a box, as offsets: of its sources, filters and results.
+class BoxAddresses {
    public:
-    std::array<Reach, 3> reach;
+    std::array<ReceptiveField, 3> fields;
     Strides strides;  // of the sources, in place or in a copy
-    std::vector<Patch> patches;
-    std::vector<Stretch> stretches;
+    std::vector<SegmentBlock> blocks;
+    std::vector<SourceRun> runs;
     std::vector<std::int64_t> from;  // where each target's sources begin
     std::vector<std::int64_t> to;    // where its sums go: in the result, or in row accumulators
 
     void find(const ConvPlan& plan, const Box& box, bool in_place);
 
    private:
-    void add_patch(const ConvPlan& plan, const Box& box, const std::array<Segment, 3>& axes);
-    void add_stretches(const ConvPlan& plan, const Box& box, const std::array<Segment, 3>& axes);
+    void add_block(const ConvPlan& plan, const Box& box, const std::array<Segment, 3>& axes);
+    void add_runs(const ConvPlan& plan, const Box& box, const std::array<Segment, 3>& axes);
 };
 
 }  // namespace backblocks::convolution

@@ -1,18 +1,17 @@
-// Convolution of each channel by itself, and its gradients. No Python in here.
+// Which depthwise convolutions the kernels support. No Python in here.
 #pragma once
 
 #include "conv.hpp"
 
 namespace backblocks {
 
-// Taps further apart than this, in all elements from the first to the last, are not for the kernels:
-// they keep what lies between.
-constexpr std::int64_t kMostReach = std::int64_t{1} << 16;
+// The most elements that a dilated window may span, from its first tap to its last: the packed algorithm keeps all.
+constexpr std::int64_t kMostSpanned = std::int64_t{1} << 16;
 
-// Of axes that fit_int64.
-inline bool within_reach(const Conv& conv) {
-    std::int64_t left = kMostReach;
-    for (const TapAxis& axis : conv.axes) {
+// Whether a window spans few enough elements. Its axes must pass fits_int64.
+inline bool spans_few_elements(const Conv& conv) {
+    std::int64_t left = kMostSpanned;
+    for (const ConvAxis& axis : conv.axes) {
         if ((axis.k - 1) * axis.d >= left) return false;
         left /= (axis.k - 1) * axis.d + 1;
     }

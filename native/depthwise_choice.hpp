@@ -5,7 +5,7 @@
 
 #include "choice.hpp"
 #include "depthwise_geometry.hpp"
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "vector.hpp"
 
 namespace backblocks::ISA::depthwise {
@@ -19,11 +19,11 @@ enum class DepthwiseAlgorithm {
 template <class T>
 Chosen<DepthwiseAlgorithm> choose_depthwise(const Pass& pass) {
     using enum DepthwiseAlgorithm;
-    if (!pass.reaches()) return {zeros, "no tap reads an element, only padding"};
+    if (!pass.any_real_tap()) return {zeros, "no tap reads an element, only padding"};
     if (pass.in.channels_first || pass.multiplier > 1)
-        return {packed, "channels are first, or have several filters: vectors run over places"};
-    if (pass.lanes < kLanes<Wide<T>>)
-        return {packed, "there are fewer channels than a vector has lanes: vectors run over places"};
+        return {packed, "channels are first, or have several filters: vectors run over positions"};
+    if (pass.filters < kLanes<Wide<T>>)
+        return {packed, "there are fewer channels than a vector has lanes: vectors run over positions"};
     // Before AVX2 a half is widened in so many instructions that it must not be done for every tap.
     constexpr bool slow_halves = kVectorBytes < 32;
     if (slow_halves && !std::is_same_v<T, Wide<T>>)

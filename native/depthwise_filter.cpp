@@ -2,7 +2,7 @@
 //
 //     df[t, c, m] = sum over images b, outputs o: x[b, o * s - pads + t * d, c] * dy[b, o, c * multiplier + m]
 //
-// Direct (depthwise_direct.hpp), or with x packed tile by tile and vectors over places (depthwise_pack.hpp).
+// Direct (depthwise_direct.hpp), or with x packed tile by tile and vectors over positions (depthwise_pack.hpp).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include "depthwise_choice.hpp"
 #include "depthwise_direct.hpp"
 #include "depthwise_pack.hpp"
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "parallel.hpp"
 #include "tile.hpp"
 
@@ -56,54 +56,55 @@ void multiply_all(const std::vector<PackedTap>& taps, const T* x, std::int64_t x
     }
 }
 
+// The packed algorithm.
 template <class T>
 void multiply_packed(const Pass& pass, const Packing& packing, const T* x, const T* dy, T* df) {
     using N = Wide<T>;
     constexpr std::int64_t v = kLanes<N>;
-    const PackedSweep& sweep = packing.sweeps[0];
+    const PackedPhase& phase = packing.phases[0];
     const std::int64_t tiles = packing.tiles(), work = pass.in.images * tiles;
     FilterSums<N> all(pass, work);
-    parallel_for(all.parts * pass.lanes, pass.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(all.parts * pass.filters, pass.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
         PackedTile<T> packed(packing);
         std::vector<N> grads(static_cast<std::size_t>(packing.volume() + v));
         std::vector<N> sums(static_cast<std::size_t>(pass.taps()));
         std::int64_t before = -1;
         for (std::int64_t unit = begin; unit < end; ++unit) {
-            const std::int64_t lane = unit % pass.lanes, part = unit / pass.lanes;
+            const std::int64_t filter = unit % pass.filters, part = unit / pass.filters;
             for (std::int64_t i = work * part / all.parts; i < work * (part + 1) / all.parts; ++i) {
                 const T* elements = x + i / tiles * pass.in.image_step() +
-                                 pass.in_channel(lane) * pass.in.channel_step();
-                const T* results = dy + i / tiles * pass.out.image_step() + lane * pass.out.channel_step();
-                const Place tile = packing.tile(i % tiles), places = packing.places(sweep, tile);
+                                    pass.in_channel(filter) * pass.in.channel_step();
+                const T* results = dy + i / tiles * pass.out.image_step() + filter * pass.out.channel_step();
+                const Position tile = packing.tile(i % tiles), positions = packing.positions(phase, tile);
                 packed.pack(elements, i % tiles);
                 if (std::exchange(before, i % tiles) != i % tiles)
                     std::fill(grads.begin(), grads.end(), N{0});
-                for (std::int64_t d = 0; d < places[0]; ++d)
-                    for (std::int64_t h = 0; h < places[1]; ++h)
-                        widen_row(results + packing.row_of(pass.out, sweep, tile, d, h), pass.out.step(),
-                                  places[2], grads.data() + packing.row(d, h));
-                const std::int64_t count = packing.row(places[0] - 1, places[1] - 1) + places[2];
+                for (std::int64_t d = 0; d < positions[0]; ++d)
+                    for (std::int64_t h = 0; h < positions[1]; ++h)
+                        widen_row(results + packing.row_of(pass.out, phase, tile, d, h), pass.out.step(),
+                                  positions[2], grads.data() + packing.row(d, h));
+                const std::int64_t count = packing.row(positions[0] - 1, positions[1] - 1) + positions[2];
                 bool nan = false;
-                multiply_all(sweep.taps, packed.data(), v, grads.data(), v, (count - 1) / v + 1,
+                multiply_all(phase.taps, packed.data(), v, grads.data(), v, (count - 1) / v + 1,
                              [&](const PackedTap& tap, const Vector<N>& some) {
                                  N& sum = sums[static_cast<std::size_t>(tap.number)] = 0;
                                  for (int l = 0; l < v; ++l) sum += some[l];
                                  nan |= std::isnan(sum);
                              });
-                // Zeros of the padding times an infinity are NaN: then without them.
+                // Zeros of the padding times an infinity are NaN: then the sums are computed without padding.
                 if (nan) {
-                    Place beyond;
-                    for (std::size_t a = 0; a < 3; ++a) beyond[a] = tile[a] + places[a];
-                    each_tap(sweep.sweeps, [&](const std::array<Tap, 3>& tap) {
+                    Position beyond;
+                    for (std::size_t a = 0; a < 3; ++a) beyond[a] = tile[a] + positions[a];
+                    each_tap(phase.phases, [&](const std::array<Tap, 3>& tap) {
                         N& sum = sums[static_cast<std::size_t>(pass.number(tap[0], tap[1], tap[2]))] = 0;
-                        each_place(pass.out, sweep.sweeps, tile, beyond, [&](const Place& place, auto at) {
-                            const std::int64_t element = real_element(pass.in, sweep.sweeps, tap, place);
+                        each_position(pass.out, phase.phases, tile, beyond, [&](const Position& position, auto at) {
+                            const std::int64_t element = real_element(pass.in, phase.phases, tap, position);
                             if (element >= 0) sum += widen(elements[element]) * widen(results[at]);
                         });
                     });
                 }
-                for (const PackedTap& tap : sweep.taps)
-                    all.part(part)[tap.number * pass.lanes + lane] +=
+                for (const PackedTap& tap : phase.taps)
+                    all.part(part)[tap.number * pass.filters + filter] +=
                         sums[static_cast<std::size_t>(tap.number)];
             }
         }
@@ -112,12 +113,12 @@ void multiply_packed(const Pass& pass, const Packing& packing, const T* x, const
 }
 
 template <class T>
-ConvKernels::Ready filter_grad(const Conv& conv) {
+ConvFunction filter_grad(const Conv& conv) {
     const auto pass = std::make_shared<const Pass>(conv, false);
     const DepthwiseAlgorithm algorithm = choose_depthwise<T>(*pass).algorithm;
     if (algorithm == DepthwiseAlgorithm::zeros)
         return [=](auto, auto, void* df) {
-            std::fill_n(out<T>(df), pass->taps() * pass->lanes, T{});
+            std::fill_n(out<T>(df), pass->taps() * pass->filters, T{});
         };
     if (algorithm == DepthwiseAlgorithm::direct)
         return [=, rows = std::make_shared<const Direct<T>>(pass)](auto x, auto dy, void* df) {
@@ -130,7 +131,7 @@ ConvKernels::Ready filter_grad(const Conv& conv) {
 
 }  // namespace
 
-ConvKernels::Ready ISA::depthwise_filter_grad(Type type, const Conv& conv) {
+ConvFunction ISA::depthwise_filter_grad(Type type, const Conv& conv) {
     return with_type(type, [&]<class T>(T) { return filter_grad<T>(conv); });
 }
 

@@ -1,5 +1,5 @@
-// Grey-scale dilation and its gradients. Windows are reduced in blocks, whose best sums stay in the L1 cache
-// for one tap after the other, in the order in which equal ones win: a tap adds one number for each channel to
+// Grey-scale morphological dilation and its gradients. Windows are reduced in blocks, whose best sums stay in the L1
+// cache for one tap after the other, in the order in which equal ones win: a tap adds one number for each channel to
 // a row of elements, and vectors run along the row.
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "choice.hpp"
+#include "dtypes.hpp"
 #include "geometry.hpp"
-#include "half.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 #include "stream.hpp"
@@ -39,28 +39,28 @@ struct ImageAxis {
     std::int64_t n, out, s;
     std::vector<Tap> taps;
 
-    explicit ImageAxis(const TapAxis& axis) : n(axis.n), out(axis.out), s(axis.s) {
-        Side side = Side::outputs(axis);
-        if (!side.sweeps.empty()) taps = std::move(side.sweeps[0].taps);
+    explicit ImageAxis(const ConvAxis& axis) : n(axis.n), out(axis.out), s(axis.s) {
+        AxisPhases phases = AxisPhases::outputs(axis);
+        if (!phases.phases.empty()) taps = std::move(phases.phases[0].taps);
     }
 
     std::int64_t count() const { return std::ssize(taps); }
     // From the first element of a window to its last.
-    std::int64_t reach() const { return taps.back().element - taps.front().element; }
+    std::int64_t extent() const { return taps.back().element - taps.front().element; }
 
     // The windows of a range for which a tap is real.
     Range real(const Tap& tap, Range windows) const {
-        const Range places = Sweep{0, 1, out, s, n, {}}.places(tap);
-        return {std::max(places.first, windows.first), std::min(places.last, windows.last)};
+        const Range positions = Phase{0, 1, out, s, n, {}}.positions(tap);
+        return {std::max(positions.first, windows.first), std::min(positions.last, windows.last)};
     }
-    // The windows that have a element in a range.
+    // The windows that have an element in a range.
     Range windows(Range elements) const {
         const std::int64_t first = elements.first - taps.back().element;
         const std::int64_t last = elements.last - taps.front().element;
         return {first > 0 ? (first - 1) / s + 1 : 0,
                 last > 0 ? std::min((last - 1) / s + 1, out) : 0};
     }
-    // The first element of a range, or of the windows that have a element in it.
+    // The first element of a range, or of the windows that have an element in it.
     std::int64_t begin(Range elements) const {
         return std::max<std::int64_t>(
             std::min(elements.first, windows(elements).first * s + taps.front().element), 0);
@@ -140,7 +140,7 @@ void each_window_block(const Blocking& blocking, const WindowBlock& all, F f) {
 
 // Rounds sums to T: which of them are equal depends on how they are rounded.
 template <class T>
-BACKBLOCKS_INLINED inline Vector<Wide<T>> rounded(const Vector<Wide<T>>& sum) {
+BACKBLOCKS_INLINE Vector<Wide<T>> rounded(const Vector<Wide<T>>& sum) {
     if constexpr (std::is_same_v<T, Wide<T>>) {
         return sum;
     } else {
@@ -167,7 +167,7 @@ class WindowReducer {
 
     // The best sums, and the argmax, of a row of windows of the block.
     const N* best(const WindowBlock& block, std::int64_t h) const { return best_.data() + row(block, h); }
-    const Lane<N>* argmax(const WindowBlock& block, std::int64_t h) const {
+    const SameSizeInt<N>* argmax(const WindowBlock& block, std::int64_t h) const {
         return argmax_.data() + row(block, h);
     }
 
@@ -186,7 +186,7 @@ class WindowReducer {
                 const std::int64_t element = columns.first * w.s + right.element;
                 for (std::int64_t y = rows.first; y < rows.last; ++y)
                     reduce_row(block, y, columns, y * h.s + down.element, element,
-                             static_cast<Lane<N>>(images_.number(i, j)));
+                             static_cast<SameSizeInt<N>>(images_.number(i, j)));
             }
         }
     }
@@ -212,7 +212,7 @@ class WindowReducer {
     }
 
     void reduce_row(const WindowBlock& block, std::int64_t y, Range columns, std::int64_t element_y,
-                  std::int64_t element_x, Lane<N> number) {
+                  std::int64_t element_x, SameSizeInt<N> number) {
         const std::int64_t width = block.channels.size(), step = images_.w.s * images_.channels;
         const T* from = x_ + images_.element(block.image, element_y, element_x) + block.channels.first;
         if (step != width && columns.size() > 1) {
@@ -224,17 +224,17 @@ class WindowReducer {
     }
 
     // best[i] = max(best[i], x[i] + f[i]); where that is larger, argmax[i] = number
-    void reduce(const T* x, std::int64_t count, N* best, Lane<N>* argmax, Lane<N> number) const {
+    void reduce(const T* x, std::int64_t count, N* best, SameSizeInt<N>* argmax, SameSizeInt<N> number) const {
         const T* f = filter_.data();
-        each_vector<N>(count, [=](std::int64_t i, auto lanes) BACKBLOCKS_INLINED {
+        each_vector<N>(count, [=](std::int64_t i, auto lanes) BACKBLOCKS_INLINE_LAMBDA {
             const Vector<N> sum = rounded<T>(load(x + i, lanes) + load(f + i, lanes));
             const Vector<N> old = load(best + i, lanes);
             if constexpr (finds_argmax) {
-                const Vector<Lane<N>> before = load(argmax + i, lanes);
-                const Vector<Lane<N>> better =
+                const Vector<SameSizeInt<N>> before = load(argmax + i, lanes);
+                const Vector<SameSizeInt<N>> better =
                     (sum > old) | ((sum != sum) & (old == old)) | (before == 0);
                 store<N>(better ? sum : old, best + i, lanes);
-                store<Lane<N>>(better ? broadcast(number) : before, argmax + i, lanes);
+                store<SameSizeInt<N>>(better ? broadcast(number) : before, argmax + i, lanes);
             } else {
                 store<N>((sum > old) | (sum != sum) ? sum : old, best + i, lanes);
             }
@@ -245,7 +245,7 @@ class WindowReducer {
     const Images& images_;
     std::int64_t filter_width_;
     std::vector<N> best_;
-    std::vector<Lane<N>> argmax_;
+    std::vector<SameSizeInt<N>> argmax_;
     std::vector<T> elements_, filter_;
 };
 
@@ -288,10 +288,10 @@ void each_argmax(const WindowReducer<T, true>& reducer, const Images& images, co
 Blocking element_tiles(const Images& images) {
     const ImageAxis &h = images.h, &w = images.w;
     const auto side = [](const ImageAxis& axis, std::int64_t other) {
-        const std::int64_t least = std::min(2 * axis.reach() + 1, axis.n);
+        const std::int64_t least = std::min(2 * axis.extent() + 1, axis.n);
         return std::clamp(std::min<std::int64_t>(16, kTile / other), least, axis.n);
     };
-    const std::int64_t columns = side(w, 2 * h.reach() + 1), rows = side(h, columns);
+    const std::int64_t columns = side(w, 2 * h.extent() + 1), rows = side(h, columns);
     Blocking blocking{images.count, h.n, w.n, images.channels, rows, columns, 1};
     const std::int64_t most = std::min(images.channels, kRow);
     blocking.together = std::clamp<std::int64_t>(kTile / (rows * columns), 1, most);
@@ -313,8 +313,8 @@ void input_grad(const T* x, const T* f, const T* dy, T* dx, const Conv& conv) {
     const Blocking tiles = element_tiles(images);
     const Blocking blocking = window_blocks(images, tiles.together);
     // Sums have room for elements that windows of the tile have beyond it.
-    const std::int64_t pitch = std::min(w.n, tiles.columns + 2 * w.reach());
-    const std::int64_t height = std::min(h.n, tiles.rows + 2 * h.reach());
+    const std::int64_t pitch = std::min(w.n, tiles.columns + 2 * w.extent());
+    const std::int64_t height = std::min(h.n, tiles.rows + 2 * h.extent());
     // From the sum of a window's first element to the one of a tap.
     std::vector<std::int64_t> distances{0};
     for (const Tap& down : h.taps)
@@ -458,7 +458,7 @@ Kernel prepared(const ConvCall& call, std::vector<Operand> inputs, const Operand
                 Explain explain) {
     require_dilation(call);
     return with_type(call.dtype, [&]<class T>(T) {
-        return summing({inputs, {output}, [run, conv = call.conv](void* const* t) { run(T{}, t, conv); },
+        return zeros_if_empty({inputs, {output}, [run, conv = call.conv](void* const* t) { run(T{}, t, conv); },
                         [explain, conv = call.conv] { return explain(T{}, conv); }});
     });
 }

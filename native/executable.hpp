@@ -74,7 +74,7 @@ class Executable {
     // order, or memory is short.
     nb::object try_execute(Inputs inputs, nb::handle outputs) const;
 
-    // What a call of `self`, which is this, gives.
+    // The results of a call of `self`, the Python object of this one.
     nb::object compute(nb::handle self, Inputs inputs, nb::handle outputs) const;
 
    private:

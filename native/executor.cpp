@@ -83,7 +83,7 @@ class SerialExecutor {
             if (stop.is_set()) throw Stopped();
             // Python looks after signals and threads that wait between two of its own instructions only.
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            if (position_ % kStepsLocked == kStepsLocked - 1) const Unlocked unlocked;
+            if (position_ % kStepsLocked == kStepsLocked - 1) const GilRelease released;
             const Step& step = steps_[position_];
             if (!listener.is_none()) call_python(listener, nb::make_tuple(step.number).ptr());
             if (step.instruction) step.instruction->run(slots);

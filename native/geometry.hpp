@@ -1,5 +1,5 @@
-// The parameters of pooling and convolution kernels, as Python names them, and their checks: every position
-// of a geometry that passes is safe to compute. No Python in here.
+// The parameters of pooling and convolution kernels, by the names that they have in Python, and their checks: in a
+// geometry that passes, every position can be computed without overflow. No Python in here.
 #pragma once
 
 #include <array>
@@ -13,19 +13,19 @@
 namespace backblocks {
 
 using Triple = std::array<std::int64_t, 3>;  // one for depth, height and width
-using Volumes = std::array<std::int64_t, 5>;  // shape (images, depth, height, width, channels)
+using VolumeShape = std::array<std::int64_t, 5>;  // (images, depth, height, width, channels)
 
 struct PoolCall {
-    static constexpr const char* kParameters = "dtype, cells, windows, window, strides, pads";
-    static PoolCall checked(Type dtype, const Volumes& cells, const Volumes& windows, const Triple& window,
-                            const Triple& strides, const Triple& pads);
+    static constexpr const char* kParameters = "dtype, input_shape, output_shape, window, strides, pads";
+    static PoolCall checked(Type dtype, const VolumeShape& input_shape, const VolumeShape& output_shape,
+                            const Triple& window, const Triple& strides, const Triple& pads);
 
     // A kernel in the element type: run(T{}, tensors, pool), and explain(T{}, pool).
     template <class Run, class Explain>
     Kernel kernel(std::vector<Operand> inputs, std::vector<Operand> outputs, Run run,
                   Explain explain) const {
         return with_type(dtype, [&]<class T>(T) {
-            return summing({inputs, outputs, [run, pool = pool](void* const* tensors) {
+            return zeros_if_empty({inputs, outputs, [run, pool = pool](void* const* tensors) {
                                 run(T{}, tensors, pool);
                             }, [explain, pool = pool] { return explain(T{}, pool); }});
         });
@@ -38,26 +38,26 @@ struct PoolCall {
 
 struct ArgmaxCall : PoolCall {
     static constexpr const char* kParameters =
-        "dtype, index, cells, windows, window, strides, pads, of_batch";
-    static ArgmaxCall checked(Type dtype, Type index, const Volumes& cells, const Volumes& windows,
-                              const Triple& window, const Triple& strides, const Triple& pads,
-                              bool of_batch);
+        "dtype, index, input_shape, output_shape, window, strides, pads, of_batch";
+    static ArgmaxCall checked(Type dtype, Type index, const VolumeShape& input_shape,
+                              const VolumeShape& output_shape, const Triple& window, const Triple& strides,
+                              const Triple& pads, bool of_batch);
 
     Operand argmax;
-    Index index;
+    ArgmaxIndex index;
 };
 
 struct ConvCall {
     static constexpr const char* kParameters =
-        "dtype, cells, outputs, taps, strides, dilations, pads, groups, channels_first";
-    static ConvCall checked(Type dtype, const Volumes& cells, const Volumes& outputs, const Triple& taps,
-                            const Triple& strides, const Triple& dilations, const Triple& pads,
-                            std::int64_t groups, bool channels_first);
+        "dtype, input_shape, output_shape, taps, strides, dilations, pads, groups, channels_first";
+    static ConvCall checked(Type dtype, const VolumeShape& input_shape, const VolumeShape& output_shape,
+                            const Triple& taps, const Triple& strides, const Triple& dilations,
+                            const Triple& pads, std::int64_t groups, bool channels_first);
 
     // A kernel that works out at its first call what depends on the geometry alone: by then there are arrays
     // of this size, so planning ends.
     Kernel planned(const Operand& a, const Operand& b, const Operand& result,
-                   ConvKernels::Ready (*plan)(Type, const Conv&),
+                   ConvFunction (*plan)(Type, const Conv&),
                    Choice (*explain)(Type, const Conv&)) const;
 
     Type dtype;
@@ -65,9 +65,9 @@ struct ConvCall {
     Conv conv;
 };
 
-// Refuses convolutions that are not of each channel by itself, or keep too much between their taps.
+// Refuses convolutions that are not depthwise, or whose windows span too many elements.
 const ConvCall& require_depthwise(const ConvCall& call);
-// Refuses convolutions that are not of images with channels last, each channel by itself.
+// Refuses geometries that are not of images with channels last, each channel with one filter of its own.
 const ConvCall& require_dilation(const ConvCall& call);
 
 }  // namespace backblocks

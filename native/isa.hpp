@@ -5,15 +5,15 @@
 
 #include "geometry.hpp"
 #include "kernel.hpp"
-#include "limits.hpp"
 #include "matmul.hpp"
+#include "roofline.hpp"
 
 namespace backblocks {
 
 // The kernels of one instruction set, by name.
 struct Isa {
     const char* name;
-    const LimitKernels& limits;
+    const RooflineKernels& roofline;
 #define SOURCE(file, widest, contraction, ...) __VA_ARGS__
 #define KERNEL(name, parameters, tensors) Kernel(*name) parameters;
 #include "kernels.def"

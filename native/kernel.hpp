@@ -1,5 +1,4 @@
-// The interface of a kernel: which tensors it reads and writes, and a function of their memory. No Python
-// in here.
+// The interface of a kernel: which tensors it reads and writes, and a function of their memory. No Python in here.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +8,7 @@
 #include <vector>
 
 #include "choice.hpp"
-#include "half.hpp"
+#include "dtypes.hpp"
 
 namespace backblocks {
 
@@ -35,8 +34,8 @@ using Shape = std::vector<std::int64_t>;
 // The operand of a shape, whose size must fit in memory.
 Operand operand(Type dtype, std::span<const std::int64_t> shape);
 
-// The same kernel for outputs that are sums over the inputs: zeros, without a call, where an input is empty.
-Kernel summing(Kernel kernel);
+// The same kernel where outputs are sums over the inputs: if an input is empty, outputs are zeros without a call.
+Kernel zeros_if_empty(Kernel kernel);
 
 // Refuses parameters that would be unsafe in a kernel; in Python a ValueError with the kernel's name.
 inline void require(bool holds, const char* rule) {

@@ -11,7 +11,7 @@ namespace backblocks {
 #define KERNEL(name, parameters, tensors) ISA::name,
 constinit const Isa ISA::isa{
     NAME(ISA),
-    ISA::limit_kernels,
+    ISA::roofline_kernels,
 #include "kernels.def"
 };
 

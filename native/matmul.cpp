@@ -118,9 +118,9 @@ Operands<N> operands_of(const N* a, const N* b, N* c, const Matmul& p, std::int6
     std::int64_t of_a = 0, of_b = 0, left = number;
     for (auto axis = p.batch.rbegin(); axis != p.batch.rend(); ++axis) {
         const bool last = axis + 1 == p.batch.rend();
-        const std::int64_t rest = last ? 0 : left / axis->n, place = left - rest * axis->n;
-        of_a += place * axis->a_step;
-        of_b += place * axis->b_step;
+        const std::int64_t rest = last ? 0 : left / axis->n, index = left - rest * axis->n;
+        of_a += index * axis->a_step;
+        of_b += index * axis->b_step;
         left = rest;
     }
     const Matrix<const N> of_rows{a + of_a, p.a_transposed ? 1 : p.inner, p.a_transposed ? p.rows : 1};
@@ -180,7 +180,7 @@ Kernel ISA::matmul(Type dtype, std::int64_t rows, std::int64_t inner, std::int64
         c.push_back(n);
     }
     const auto kernel = [&]<class N>(N) {
-        return summing({{operand(dtype, a), operand(dtype, b)}, {operand(dtype, c)}, [matmul](void* const* t) {
+        return zeros_if_empty({{operand(dtype, a), operand(dtype, b)}, {operand(dtype, c)}, [matmul](void* const* t) {
                             multiply_batch(in<N>(t[0]), in<N>(t[1]), out<N>(t[2]), matmul);
                         }, [matmul] { return explain_batch<N>(matmul); }});
     };

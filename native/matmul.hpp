@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "half.hpp"
+#include "dtypes.hpp"
 
 namespace backblocks {
 

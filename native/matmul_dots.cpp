@@ -64,8 +64,8 @@ struct Dots {
         if constexpr (ways > 1)
             for (; k + lanes <= inner; k += lanes) add_vectors(0, a + k, a_row, b + k, b_row);
         if (const Tail tail = tail_of<N>(inner); tail.count > 0)
-            add_products(0, [&](int i) BACKBLOCKS_INLINED { return load(a + i * a_row + k, tail); },
-                         [&](int j) BACKBLOCKS_INLINED { return load(b + j * b_row + k, tail); });
+            add_products(0, [&](int i) BACKBLOCKS_INLINE_LAMBDA { return load(a + i * a_row + k, tail); },
+                         [&](int j) BACKBLOCKS_INLINE_LAMBDA { return load(b + j * b_row + k, tail); });
     }
 
     BACKBLOCKS_INLINE void store(const Matrix<N>& c) const {
@@ -93,8 +93,8 @@ struct Dots {
    private:
     BACKBLOCKS_INLINE void add_vectors(int way, const N* a, std::int64_t a_row, const N* b,
                                        std::int64_t b_row) {
-        add_products(way, [&](int i) BACKBLOCKS_INLINED { return load_vector(a + i * a_row); },
-                     [&](int j) BACKBLOCKS_INLINED { return load_vector(b + j * b_row); });
+        add_products(way, [&](int i) BACKBLOCKS_INLINE_LAMBDA { return load_vector(a + i * a_row); },
+                     [&](int j) BACKBLOCKS_INLINE_LAMBDA { return load_vector(b + j * b_row); });
     }
 
     template <class A, class B>
@@ -113,8 +113,8 @@ struct Dots {
 
 // Sums that are kept at once: they hide the latency of a multiply-add.
 constexpr int kSums = 8;
-// Vectors of sums that wait while others go through the same part of b, and numbers of that part.
-constexpr std::int64_t kWaiting = 64, kPart = 4096;
+// Vectors of sums that are set aside while other rows use the same part of b, and numbers of that part.
+constexpr std::int64_t kSetAside = 64, kPart = 4096;
 
 // Products of contiguous rows of a with few columns of b, which are copied if they are not contiguous.
 template <class N, int columns>
@@ -155,8 +155,8 @@ class ByDots {
     }
 
    private:
-    // Groups of rows that wait for each other.
-    static constexpr std::int64_t kGroups = kWaiting / (kMostRows * columns);
+    // Groups of rows that use a part of b together.
+    static constexpr std::int64_t kGroups = kSetAside / (kMostRows * columns);
 
     // How rows and sums are divided must not depend on the number of threads.
     EvenParts groups_of_rows() const { return EvenParts(EvenParts(p_.rows, kMostRows).parts, kGroups); }
@@ -169,10 +169,10 @@ class ByDots {
                  std::int64_t to, bool copied, const N* copy, const Matrix<N>& c) const {
         N lines[kPart];
         constexpr std::int64_t most = kPart / columns / (kSums * kLanes<N>) * (kSums * kLanes<N>);
-        // Where there is nothing to read again, rows are read to their end.
+        // Where no part of b is reused, rows are read to their end.
         const bool again = columns > 1 && last - first > 1;
         const std::int64_t part = (copied && !copy) || again ? most : to - from;
-        alignas(kVectorBytes) N waiting[kWaiting * kLanes<N>];
+        alignas(kVectorBytes) N set_aside[kSetAside * kLanes<N>];
         for (std::int64_t k = from; k < to || k == from; k += part) {
             const std::int64_t depth = std::min(part, to - k);
             const N* b = copied ? copy + k : p_.b.at(k, 0);
@@ -184,14 +184,14 @@ class ByDots {
             }
             for (std::int64_t group = first; group < last; ++group) {
                 const std::int64_t row = groups.first(group);
-                const auto some = [&](auto rows) BACKBLOCKS_INLINED {
-                    const auto run = [&](auto ways) BACKBLOCKS_INLINED {
+                const auto some = [&](auto rows) BACKBLOCKS_INLINE_LAMBDA {
+                    const auto run = [&](auto ways) BACKBLOCKS_INLINE_LAMBDA {
                         Dots<N, rows, columns, ways> dots;
-                        N* const place = waiting + (group - first) * kWaiting / kGroups * kLanes<N>;
+                        N* const saved = set_aside + (group - first) * kSetAside / kGroups * kLanes<N>;
                         if (k == from) dots.clear();
-                        else std::memcpy(&dots, place, sizeof dots);
+                        else std::memcpy(&dots, saved, sizeof dots);
                         dots.add(p_.a.at(row, k), p_.a.row, b, b_row, depth);
-                        if (k + part < to) std::memcpy(place, &dots, sizeof dots);
+                        if (k + part < to) std::memcpy(saved, &dots, sizeof dots);
                         else dots.store({c.at(row, 0), c.row, c.column});
                     };
                     // All rows have as many sums, wherever they are.

@@ -102,7 +102,7 @@ class ByRows {
         constexpr int full = vectors - 1, ways = vectors <= 2 ? 4 : vectors <= 4 ? 2 : 1;
         const Tail tail = tail_of<N>(count);
         Vector<N> sum[ways][vectors] = {};
-        const auto add = [&](int way, std::int64_t at) BACKBLOCKS_INLINED {
+        const auto add = [&](int way, std::int64_t at) BACKBLOCKS_INLINE_LAMBDA {
             const N* const b = p_.b.at(at, from);
             const N factor = *p_.a.at(row, at);
 #pragma GCC unroll 8

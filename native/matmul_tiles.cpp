@@ -36,22 +36,22 @@ struct Edge {
 
 // Loads and stores a tile whose last vectors are tails.
 template <class N, int rows, int vectors>
-BACKBLOCKS_INLINE void load_tail_tile(Tile<N, rows, vectors>& tile, const N* c, const std::int64_t* places,
+BACKBLOCKS_INLINE void load_tail_tile(Tile<N, rows, vectors>& tile, const N* c, const std::int64_t* offsets,
                                  Tail tail) {
 #pragma GCC unroll 8
     for (int i = 0; i < rows; ++i) {
-        if constexpr (vectors == 2) tile.sum[i][0] = load_vector(c + places[i]);
-        tile.sum[i][vectors - 1] = load(c + places[i] + (vectors - 1) * kLanes<N>, tail);
+        if constexpr (vectors == 2) tile.sum[i][0] = load_vector(c + offsets[i]);
+        tile.sum[i][vectors - 1] = load(c + offsets[i] + (vectors - 1) * kLanes<N>, tail);
     }
 }
 
 template <class N, int rows, int vectors>
 BACKBLOCKS_INLINE void store_tail_tile(const Tile<N, rows, vectors>& tile, N* c,
-                                  const std::int64_t* places, Tail tail) {
+                                  const std::int64_t* offsets, Tail tail) {
 #pragma GCC unroll 8
     for (int i = 0; i < rows; ++i) {
-        if constexpr (vectors == 2) store_vector(c + places[i], tile.sum[i][0]);
-        store_tail(tile.sum[i][vectors - 1], c + places[i] + (vectors - 1) * kLanes<N>, tail);
+        if constexpr (vectors == 2) store_vector(c + offsets[i], tile.sum[i][0]);
+        store_tail(tile.sum[i][vectors - 1], c + offsets[i] + (vectors - 1) * kLanes<N>, tail);
     }
 }
 
@@ -159,9 +159,9 @@ class Tiles {
                     });
                     continue;
                 }
-                std::int64_t places[kPanel<N>];
-                for (std::int64_t j = 0; j < real(panel); ++j) places[j] = j * p_.b.column;
-                pack_tap(p_.b.at(from, first + panel * kPanel<N>), p_.b.row, depth, places, real(panel),
+                std::int64_t offsets[kPanel<N>];
+                for (std::int64_t j = 0; j < real(panel); ++j) offsets[j] = j * p_.b.column;
+                pack_tap(p_.b.at(from, first + panel * kPanel<N>), p_.b.row, depth, offsets, real(panel),
                          width(panel), memory + panel * kPanel<N> * depth);
             }
         });
@@ -189,10 +189,10 @@ class Tiles {
         // A full vector may be stored over rows that are stored later.
         constexpr std::int64_t width = vectors * kLanes<N>;
         const bool once = real == p_.columns && depth == p_.inner && p_.c.column == 1;
-        const auto some = [&](std::int64_t i, std::int64_t count) BACKBLOCKS_INLINED {
+        const auto some = [&](std::int64_t i, std::int64_t count) BACKBLOCKS_INLINE_LAMBDA {
             const bool over = once && (begin + rows - (i + count - 1)) * p_.c.row >= width;
             tile<vectors>(i, count, first, over ? width : real, k == 0,
-                          [&](auto& tile) BACKBLOCKS_INLINED {
+                          [&](auto& tile) BACKBLOCKS_INLINE_LAMBDA {
                               add(tile, i, k, depth, b, b_step);
                           });
         };
@@ -210,9 +210,9 @@ class Tiles {
         const bool full = columns == vectors * kLanes<N> && c.column == 1;
         const bool strided = c.column != 1;
         Edge<N> edge;
-        with_constant<8>(rows, [&](auto count) BACKBLOCKS_INLINED {
-            std::int64_t places[count];
-            for (int i = 0; i < count; ++i) places[i] = i * (strided ? kPanel<N> : c.row);
+        with_constant<8>(rows, [&](auto count) BACKBLOCKS_INLINE_LAMBDA {
+            std::int64_t offsets[count];
+            for (int i = 0; i < count; ++i) offsets[i] = i * (strided ? kPanel<N> : c.row);
             N* const sums = strided ? edge.sums : c.data;
             const Tail tail = tail_of<N>(columns);
             Tile<N, count, vectors> tile;
@@ -220,13 +220,13 @@ class Tiles {
                 tile.clear();
             } else if (full || strided) {
                 if (strided) edge.load(c, rows, columns);
-                tile.load(sums, places);
+                tile.load(sums, offsets);
             } else {
-                load_tail_tile(tile, sums, places, tail);
+                load_tail_tile(tile, sums, offsets, tail);
             }
             add(tile);
-            if (full || strided) tile.store(sums, places);
-            else store_tail_tile(tile, sums, places, tail);
+            if (full || strided) tile.store(sums, offsets);
+            else store_tail_tile(tile, sums, offsets, tail);
         });
         if (strided) edge.store(c, rows, columns);
     }
@@ -239,9 +239,9 @@ class Tiles {
             tile.add_contiguous(depth, p_.a.at(row, k), p_.a.column, b, b_step);
             return;
         }
-        std::int64_t places[rows];
-        for (int i = 0; i < rows; ++i) places[i] = i * p_.a.row;
-        const typename Tile<N, rows, vectors>::Rows all{p_.a.at(row, k), places};
+        std::int64_t offsets[rows];
+        for (int i = 0; i < rows; ++i) offsets[i] = i * p_.a.row;
+        const typename Tile<N, rows, vectors>::Rows all{p_.a.at(row, k), offsets};
         tile.add(depth, all, 0, p_.a.column, b, b_step);
     }
 

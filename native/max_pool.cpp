@@ -12,7 +12,7 @@ namespace {
 template <class T>
 void max_pool(const T* x, T* y, const Pool& pool) {
     reduce_pool<Reduction::max>({x, nullptr}, y, pool,
-                                [](const auto& state, std::int64_t) BACKBLOCKS_INLINED {
+                                [](const auto& state, std::int64_t) BACKBLOCKS_INLINE_LAMBDA {
                                     return state.value;
                                 });
 }

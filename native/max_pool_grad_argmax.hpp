@@ -1,4 +1,4 @@
-// The gradient of max pooling by the argmax of windows.
+// The gradient of max pooling where few windows overlap, by the argmax of each window.
 //
 //     argmax[o, c] = index in window o of the first of its largest elements
 //     dx[b, i, c] = sum over windows o that cover element i: dy[b, o, c] if argmax[o, c] is i's index
@@ -16,11 +16,11 @@
 
 namespace backblocks::ISA {
 
-// One thread's row buffers.
+// Computes tiles of dx, with row buffers of its own, on one thread.
 template <class T>
 class ArgmaxRows {
     using B = Raw<T>;
-    using ByColumns = Columns<Reduction::argmax, T>;
+    using ByColumns = ColumnReducer<Reduction::argmax, T>;
     static constexpr std::int64_t lanes = kLanes<B>;
 
    public:
@@ -38,64 +38,64 @@ class ArgmaxRows {
 
     // Fills a tile of dx.
     void operator()(std::int64_t tile) {
-        buffers_.each_row(tile, [&](const RowPlace& elements) { fill(elements); });
+        buffers_.each_row(tile, [&](const RowPosition& elements) { fill(elements); });
     }
 
    private:
-    // The argmax of a row of windows that cover a row of elements, and the index that the row's first
-    // element would have in a window that begins with it.
-    struct Above {
+    // A row of windows that cover a row of elements: their argmax and dy, and the index that the row's first element
+    // would have in a window that begins with it.
+    struct CoveringRow {
         const B *argmax, *dy;
         std::int64_t index;
     };
 
-    void fill(const RowPlace& elements) {
+    void fill(const RowPosition& elements) {
         const Pool& pool = all_.pool;
         const auto& [depth, height, width] = pool.axes;
-        above_.clear();
-        buffers_.each_above(
+        covering_.clear();
+        buffers_.each_covering_row(
             elements,
-            [&](const RowPlace& place, B* buffer) {
+            [&](const RowPosition& position, B* buffer) {
                 const auto keep = [=](std::int64_t i, const auto& state, auto full_or_tail, std::int64_t)
-                                      BACKBLOCKS_INLINED {
+                                      BACKBLOCKS_INLINE_LAMBDA {
                     store((RawVector<T>)state.index, buffer + i, full_or_tail);
                 };
-                if (by_columns_) return (*by_columns_)(place, keep);
-                reduce_row<Reduction::argmax>(in_, pool, all_.full, place, Indexing::in_window, keep);
+                if (by_columns_) return (*by_columns_)(position, keep);
+                reduce_row<Reduction::argmax>(in_, pool, all_.full, position, Indexing::in_window, keep);
             },
-            [&, this](const RowPlace& place, const B* buffer) {
-                const T* dy = all_.dy + place.row(pool) * row_size(pool);
-                const std::int64_t d = elements.d - depth.element(place.d, 0);
-                const std::int64_t h = elements.h - height.element(place.h, 0);
-                above_.push_back({buffer, reinterpret_cast<const B*>(dy),
+            [&, this](const RowPosition& position, const B* buffer) {
+                const T* dy = all_.dy + position.row(pool) * row_size(pool);
+                const std::int64_t d = elements.d - depth.element(position.d, 0);
+                const std::int64_t h = elements.h - height.element(position.h, 0);
+                covering_.push_back({buffer, reinterpret_cast<const B*>(dy),
                                   (d * height.k + h) * width.k});
             });
-        const Above *first = above_.data(), *last = first + above_.size();
+        const CoveringRow *first = covering_.data(), *last = first + covering_.size();
         B* to = reinterpret_cast<B*>(all_.dx + all_.row(elements));
         const std::int64_t channels = pool.channels;
         const bool streamed = kStreamable<B> && all_.large &&
                               static_cast<std::size_t>(channels) * sizeof(T) % kCacheLine == 0;
         const Streaming streaming = streamed ? streaming_to(to) : Streaming::off;
         for (std::int64_t w = 0; w < width.n; ++w, to += channels) {
-            const Range windows = all_.width.over(w);
-            const std::int64_t place = w - width.element(windows.first, 0);
+            const Range windows = all_.width.covering(w);
+            const std::int64_t position = w - width.element(windows.first, 0);
             const auto step = static_cast<B>(width.s);
-            const auto sum = [=](std::int64_t i, auto, auto vectors) BACKBLOCKS_INLINED {
+            const auto sum = [=](std::int64_t i, auto, auto vectors) BACKBLOCKS_INLINE_LAMBDA {
                 typename decltype(vectors)::template Of<RawSums<T>> sums;
-                for (const Above* above = first; above < last; ++above) {
+                for (const CoveringRow* covering = first; covering < last; ++covering) {
                     const std::int64_t begin = windows.first * channels + i;
                     const std::int64_t end = windows.last * channels;
-                    auto index = static_cast<B>(above->index + place);
+                    auto index = static_cast<B>(covering->index + position);
                     for (std::int64_t at = begin; at < end; at += channels) {
-                        const B *argmax = above->argmax + at, *dy = above->dy + at;
-                        sums.each([&](RawSums<T>& one, int v) BACKBLOCKS_INLINED {
+                        const B *argmax = covering->argmax + at, *dy = covering->dy + at;
+                        sums.each([&](RawSums<T>& one, int v) BACKBLOCKS_INLINE_LAMBDA {
                             const RawVector<T> won = load(argmax + v * lanes) == broadcast(index);
                             one.add(won & load(dy + v * lanes));
                         });
                         index = static_cast<B>(index - step);
                     }
                 }
-                sums.each([&](const RawSums<T>& one, int v) BACKBLOCKS_INLINED {
+                sums.each([&](const RawSums<T>& one, int v) BACKBLOCKS_INLINE_LAMBDA {
                     store_rounded(one.rounded(), to + i + v * lanes, FullVector{}, streaming);
                 });
             };
@@ -107,7 +107,7 @@ class ArgmaxRows {
     ReduceInputs<T> in_{all_.x, nullptr};
     std::optional<ByColumns> by_columns_;  // or each window by itself
     RowBuffers<T, B> buffers_;
-    std::vector<Above> above_;
+    std::vector<CoveringRow> covering_;
 };
 
 template <class T>

@@ -12,7 +12,7 @@ namespace {
 template <class T>
 void max_pool_grad_grad(const T* x, const T* ddx, T* ddy, const Pool& pool) {
     reduce_pool<Reduction::value_at_argmax>({x, ddx}, ddy, pool,
-                                            [](const auto& state, std::int64_t) BACKBLOCKS_INLINED {
+                                            [](const auto& state, std::int64_t) BACKBLOCKS_INLINE_LAMBDA {
                                                 return state.picked;
                                             });
 }

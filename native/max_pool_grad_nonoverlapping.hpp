@@ -22,21 +22,21 @@ const Raw<T>* raw(const T* from) {
 
 // A sum that begins with zero has no -0: neither has a share.
 template <class T>
-BACKBLOCKS_INLINED inline auto without_negative_zero(const auto& bits) {
+BACKBLOCKS_INLINE auto without_negative_zero(const auto& bits) {
     using Bits = std::remove_cvref_t<decltype(bits)>;
     return bits == std::numeric_limits<Raw<T>>::min() ? Bits{} : bits;
 }
 
 // The running argmax of some elements.
 template <class T>
-struct Best {
+struct RunningArgmax {
     using Number = std::conditional_t<sizeof(T) == 2, Raw<T>, T>;
     using Limits = std::numeric_limits<Number>;
     Vector<Number> value =
         broadcast<Number>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
     RawVector<T> index{};
 
-    BACKBLOCKS_INLINED void take(const RawVector<T>& bits, const RawVector<T>& number) {
+    BACKBLOCKS_INLINE void take(const RawVector<T>& bits, const RawVector<T>& number) {
         const Vector<Number> element = comparable<T>(bits);
         const RawVector<T> same = stays(element);
         value = same ? value : element;
@@ -45,7 +45,7 @@ struct Best {
 
    private:
     // Whether the best one so far stays so after another element.
-    BACKBLOCKS_INLINED RawVector<T> stays(const Vector<Number>& element) const {
+    BACKBLOCKS_INLINE RawVector<T> stays(const Vector<Number>& element) const {
         if constexpr (kHalf<T>) return element <= value;
         else return (element <= value) | (value != value);
     }
@@ -68,7 +68,7 @@ class StreamingRows {
     }
 
     template <class Lanes>
-    BACKBLOCKS_INLINED void put(const RawVector<T>& bits, Raw<T>* to, Lanes full_or_tail) const {
+    BACKBLOCKS_INLINE void put(const RawVector<T>& bits, Raw<T>* to, Lanes full_or_tail) const {
         if constexpr (std::is_same_v<Lanes, FullVector>)
             if (streaming_ != Streaming::off) {
                 const auto next = reinterpret_cast<std::uintptr_t>(to) + next_;
@@ -109,7 +109,7 @@ class MaxByChannels {
     // to[w, c] = shares[o, c] where argmax[o, c] is the index of element w of the row
     void write_row(B* to, B row) const {
         const std::int64_t channels = row_.channels;
-        row_.each_alike([=, this, rows_of_dx = rows_of_dx_](std::int64_t o, std::int64_t count) {
+        row_.each_of_equal_size([=, this, rows_of_dx = rows_of_dx_](std::int64_t o, std::int64_t count) {
             const Range elements = row_.width.elements(o);
             const auto first = static_cast<B>(row * elements.size());
             const B *shares = shares_ + o * channels, *argmax = argmax_ + o * channels;
@@ -118,9 +118,9 @@ class MaxByChannels {
                 for (std::int64_t element = 0; element < elements.size(); ++element, at += channels)
                     each_vectors<B, 4>(channels, [=, index = static_cast<B>(first + element)](
                                                      std::int64_t i, auto full_or_tail, auto vectors)
-                                                     BACKBLOCKS_INLINED {
+                                                     BACKBLOCKS_INLINE_LAMBDA {
                         typename decltype(vectors)::template Of<RawVector<T>> all;
-                        all.each([&](const RawVector<T>&, int v) BACKBLOCKS_INLINED {
+                        all.each([&](const RawVector<T>&, int v) BACKBLOCKS_INLINE_LAMBDA {
                             const std::int64_t c = i + v * lanes;
                             const RawVector<T> won = load(argmax + c, full_or_tail) == index;
                             rows_of_dx.put(load(shares + c, full_or_tail) & won, at + c, full_or_tail);
@@ -134,25 +134,25 @@ class MaxByChannels {
     void find_argmax(const Offsets& all_rows) const {
         const std::int64_t channels = row_.channels;
         const std::int64_t *rows = all_rows.data(), *end = rows + all_rows.size();
-        row_.each_alike([=, this](std::int64_t o, std::int64_t count) {
+        row_.each_of_equal_size([=, this](std::int64_t o, std::int64_t count) {
             const B* x = x_ + row_.width.elements(o).first * channels;
             B* to = argmax_ + o * channels;
             const std::int64_t elements = row_.width.elements(o).size() * channels;
             for (std::int64_t each = 0; each < count; ++each, x += elements, to += channels)
                 each_vectors<B, 2>(channels, [=](std::int64_t i, auto full_or_tail, auto vectors)
-                                                 BACKBLOCKS_INLINED {
-                    typename decltype(vectors)::template Of<Best<T>> best;
+                                                 BACKBLOCKS_INLINE_LAMBDA {
+                    typename decltype(vectors)::template Of<RunningArgmax<T>> best;
                     RawVector<T> index{};
                     for (const std::int64_t* row = rows; row < end; ++row)
                         for (std::int64_t element = i; element < i + elements; element += channels) {
                             // The hardware prefetcher does not follow so many rows.
                             __builtin_prefetch(x + *row + element + 2 * elements);
-                            best.each([&](Best<T>& one, int v) BACKBLOCKS_INLINED {
+                            best.each([&](RunningArgmax<T>& one, int v) BACKBLOCKS_INLINE_LAMBDA {
                                 one.take(load(x + *row + element + v * lanes, full_or_tail), index);
                             });
                             index += 1;
                         }
-                    best.each([&](const Best<T>& one, int v) BACKBLOCKS_INLINED {
+                    best.each([&](const RunningArgmax<T>& one, int v) BACKBLOCKS_INLINE_LAMBDA {
                         store(one.index, to + i + v * lanes, full_or_tail);
                     });
                 });
@@ -166,9 +166,9 @@ class MaxByChannels {
     B *shares_, *argmax_;
 };
 
-// Columns first: all elements of the windows that are at one place of the width. With few channels no
-// window makes a full vector, but columns of a row do. Every column has its share, and the row that
-// takes it, if its window's argmax is there.
+// Columns first: a column is all elements of the windows that are at one position of the width. With few channels no
+// window makes a full vector, but columns of a row do. Every column has the share of its window, and the row in which
+// the column has the window's argmax, if it has it.
 template <class T>
 class MaxByColumns {
     using B = Raw<T>;
@@ -180,8 +180,8 @@ class MaxByColumns {
         : row_(pool), x_(raw(x)), rows_of_dx_(pool, x, dx, row_.size | row_.covered) {
         // Vectors may be longer than a window's columns, and go into the next ones, which are written later.
         const std::int64_t size = row_.size + lanes;
-        taking_row_ = scratch_.of(4 * size + row_.windows_size + lanes);
-        share_ = taking_row_ + size;
+        argmax_row_ = scratch_.of(4 * size + row_.windows_size + lanes);
+        share_ = argmax_row_ + size;
         largest_ = share_ + size;
         row_of_largest_ = largest_ + size;
         window_shares_ = row_of_largest_ + size;
@@ -196,16 +196,16 @@ class MaxByColumns {
         for (std::int64_t o = 0; o < row_.width.out; ++o) reduce_window(o);
     }
 
-    // to[w, c] = share[w, c] where this is the row that takes it
+    // to[w, c] = share[w, c] where argmax_row[w, c] is this row
     void write_row(B* to, B row) const {
-        each_vectors<B, 4>(row_.covered, [=, rows_of_dx = rows_of_dx_, taking_row = taking_row_,
+        each_vectors<B, 4>(row_.covered, [=, rows_of_dx = rows_of_dx_, argmax_row = argmax_row_,
                                           share = share_](std::int64_t i, auto full_or_tail, auto vectors)
-                                             BACKBLOCKS_INLINED {
+                                             BACKBLOCKS_INLINE_LAMBDA {
             typename decltype(vectors)::template Of<RawVector<T>> all;
-            all.each([&](const RawVector<T>&, int v) BACKBLOCKS_INLINED {
+            all.each([&](const RawVector<T>&, int v) BACKBLOCKS_INLINE_LAMBDA {
                 const std::int64_t at = i + v * lanes;
-                const RawVector<T> takes = load(taking_row + at) == row;
-                rows_of_dx.put(takes & load(share + at), to + at, full_or_tail);
+                const RawVector<T> is_argmax_row = load(argmax_row + at) == row;
+                rows_of_dx.put(is_argmax_row & load(share + at), to + at, full_or_tail);
             });
         });
     }
@@ -216,44 +216,44 @@ class MaxByColumns {
         const std::int64_t *rows = all_rows.data(), *end = rows + all_rows.size();
         each_vectors<B, 2>(row_.size, [=, x = x_, largest = largest_, row_of_largest = row_of_largest_](
                                           std::int64_t i, auto full_or_tail, auto vectors)
-                                          BACKBLOCKS_INLINED {
-            typename decltype(vectors)::template Of<Best<T>> best;
+                                          BACKBLOCKS_INLINE_LAMBDA {
+            typename decltype(vectors)::template Of<RunningArgmax<T>> best;
             RawVector<T> index{};
             for (const std::int64_t* row = rows; row < end; ++row, index += 1)
-                best.each([&](Best<T>& one, int v) BACKBLOCKS_INLINED {
+                best.each([&](RunningArgmax<T>& one, int v) BACKBLOCKS_INLINE_LAMBDA {
                     one.take(load(x + *row + i + v * lanes, full_or_tail), index);
                 });
-            best.each([&](const Best<T>& one, int v) BACKBLOCKS_INLINED {
+            best.each([&](const RunningArgmax<T>& one, int v) BACKBLOCKS_INLINE_LAMBDA {
                 store((RawVector<T>)one.value, largest + i + v * lanes, full_or_tail);
                 store(one.index, row_of_largest + i + v * lanes, full_or_tail);
             });
         });
     }
 
-    BACKBLOCKS_INLINED Best<T> best_of_column(std::int64_t at) const {
-        Best<T> best;
-        best.value = (Vector<typename Best<T>::Number>)load(largest_ + at);
+    BACKBLOCKS_INLINE RunningArgmax<T> best_of_column(std::int64_t at) const {
+        RunningArgmax<T> best;
+        best.value = (Vector<typename RunningArgmax<T>::Number>)load(largest_ + at);
         best.index = load(row_of_largest_ + at);
         return best;
     }
 
-    // taking_row[w, c] = the row of window o's argmax, or -1 in the columns that do not have it;
+    // argmax_row[w, c] = the row of window o's argmax, or -1 in the columns that do not have it;
     // share[w, c] = that of window o
     void reduce_window(std::int64_t o) const {
         const std::int64_t channels = row_.channels, elements = row_.width.elements(o).size();
         const std::int64_t at = row_.width.elements(o).first * channels;
         const RawVector<T> share = load(window_shares_ + o * channels);
-        Best<T> best = best_of_column(at);
+        RunningArgmax<T> best = best_of_column(at);
         RawVector<T> winner{};
         for (std::int64_t element = 1; element < elements; ++element) {
-            const Best<T> other = best_of_column(at + element * channels);
+            const RunningArgmax<T> other = best_of_column(at + element * channels);
             const RawVector<T> won = BetterOrNan{}(other.value, other.index, best.value, best.index);
             best.value = won ? other.value : best.value;
             best.index = won ? other.index : best.index;
             winner = won ? broadcast(static_cast<B>(element)) : winner;
         }
         for (std::int64_t element = 0; element < elements; ++element) {
-            store(best.index | (winner != static_cast<B>(element)), taking_row_ + at + element * channels);
+            store(best.index | (winner != static_cast<B>(element)), argmax_row_ + at + element * channels);
             store(share, share_ + at + element * channels);
         }
     }
@@ -262,12 +262,12 @@ class MaxByColumns {
     const B* const x_;
     const StreamingRows<T> rows_of_dx_;
     Scratch<B> scratch_;
-    B *taking_row_, *share_, *largest_, *row_of_largest_;  // of columns
+    B *argmax_row_, *share_, *largest_, *row_of_largest_;  // of columns
     B* window_shares_;
 };
 
-// Of one channel, windows that are two elements wide and two apart: deinterleaved, their elements make
-// vectors over windows.
+// For one channel and windows that are two elements wide and two apart: their elements, deinterleaved, make vectors
+// over windows.
 template <class T>
 class MaxByPairs {
     using B = Raw<T>;
@@ -295,9 +295,9 @@ class MaxByPairs {
         const auto first = static_cast<B>(2 * row), second = static_cast<B>(first + 1);
         each_vectors<B, 2>(row_.full.size(), [=, to = to + first_, argmax = argmax_, shares = shares_,
                                               rows_of_dx = rows_of_dx_](std::int64_t i, auto, auto vectors)
-                                                 BACKBLOCKS_INLINED {
+                                                 BACKBLOCKS_INLINE_LAMBDA {
             typename decltype(vectors)::template Of<RawVector<T>> every;
-            every.each([&](const RawVector<T>&, int v) BACKBLOCKS_INLINED {
+            every.each([&](const RawVector<T>&, int v) BACKBLOCKS_INLINE_LAMBDA {
                 const std::int64_t window = i + v * lanes;
                 const RawVector<T> index = load(argmax + slot(window));
                 const RawVector<T> share = load(shares + slot(window));
@@ -311,7 +311,7 @@ class MaxByPairs {
 
    private:
     // Where the results of a vector of full windows are kept. The last vector may begin within the one
-    // before, but less than a vector before a place that none of those has.
+    // before, but less than a vector before a position that none of those has.
     static std::int64_t slot(std::int64_t window) { return (window + lanes - 1) / lanes * lanes; }
 
     // argmax[o], shares[o] of full windows, both deinterleaved
@@ -320,17 +320,17 @@ class MaxByPairs {
         each_vectors<B, 2>(row_.full.size(), [=, x = raw(x_) + first_, dy = dy + row_.full.first,
                                               argmax = argmax_, shares = shares_](
                                                  std::int64_t i, auto, auto vectors)
-                                                 BACKBLOCKS_INLINED {
-            typename decltype(vectors)::template Of<Best<T>> best;
+                                                 BACKBLOCKS_INLINE_LAMBDA {
+            typename decltype(vectors)::template Of<RunningArgmax<T>> best;
             RawVector<T> index{};
             for (const std::int64_t* row = rows; row < end; ++row, index += 2)
-                best.each([&](Best<T>& one, int v) BACKBLOCKS_INLINED {
+                best.each([&](RunningArgmax<T>& one, int v) BACKBLOCKS_INLINE_LAMBDA {
                     const B* const from = x + *row + 2 * (i + v * lanes);
                     const RawVector<T> a = load(from), b = load(from + lanes);
                     one.take(deinterleave<0, 0>(a, b, all_lanes), index);
                     one.take(deinterleave<1, 1>(a, b, all_lanes), index + 1);
                 });
-            best.each([&](const Best<T>& one, int v) BACKBLOCKS_INLINED {
+            best.each([&](const RunningArgmax<T>& one, int v) BACKBLOCKS_INLINE_LAMBDA {
                 const std::int64_t window = i + v * lanes;
                 store(one.index, argmax + slot(window));
                 store(deinterleaved(without_negative_zero<T>(load(dy + window)), all_lanes),

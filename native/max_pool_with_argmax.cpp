@@ -12,7 +12,7 @@ namespace backblocks::ISA {
 namespace {
 
 template <class F>
-void with_index(Index index, F f) {
+void with_index(ArgmaxIndex index, F f) {
     if (index.wide) f(std::int64_t{});
     else f(std::int32_t{});
 }
@@ -37,9 +37,9 @@ void pool_with_argmax(const T* x, T* y, I* argmax, const Pool& pool, bool of_bat
     using N = Wide<T>;
     const WindowAxis& width = pool.axes[2];
     const std::int64_t channels = pool.channels;
-    const auto finish = [&](const RowPlace& place) {
-        const std::int64_t first = place.row(pool) * width.out * channels;
-        const std::int64_t image = of_batch ? place.image * image_size(pool) : 0;
+    const auto finish = [&](const RowPosition& position) {
+        const std::int64_t first = position.row(pool) * width.out * channels;
+        const std::int64_t image = of_batch ? position.image * image_size(pool) : 0;
         return [=, &pool](std::int64_t i, const State<N>& state, auto full_or_tail, std::int64_t) {
             store_rounded(state.value, y + first + i, full_or_tail);
             // Along the width, the index counts from the window and its padding.
@@ -55,14 +55,14 @@ void pool_with_argmax(const T* x, T* y, I* argmax, const Pool& pool, bool of_bat
     reduce_windows<Reduction::max_with_argmax, T>({x, nullptr}, pool, finish, Indexing::in_image);
 }
 
-// Whether every index is within the image of its own window.
+// Whether every index, which counts through the batch, is within the image of its own window.
 template <class I>
-bool all_at_home(const I* argmax, const Pool& pool) {
-    const std::int64_t home = image_size(pool), here = windows_size(pool);
+bool all_in_own_image(const I* argmax, const Pool& pool) {
+    const std::int64_t size = image_size(pool), windows = windows_size(pool);
     for (std::int64_t image = 0; image < pool.images; ++image)
-        for (std::int64_t i = 0; i < here; ++i) {
-            const std::int64_t at = argmax[image * here + i];
-            if (at < image * home || at >= (image + 1) * home) return false;
+        for (std::int64_t i = 0; i < windows; ++i) {
+            const std::int64_t at = argmax[image * windows + i];
+            if (at < image * size || at >= (image + 1) * size) return false;
         }
     return true;
 }
@@ -76,7 +76,7 @@ template <class T, class I>
 void grad_with_argmax(const T* dy, const I* argmax, T* dx, const Pool& pool, bool of_batch) {
     using N = Wide<T>;
     const std::int64_t size = image_size(pool), windows = windows_size(pool);
-    const bool at_home = !of_batch || all_at_home(argmax, pool);
+    const bool in_own_image = !of_batch || all_in_own_image(argmax, pool);
     parallel_for(pool.images, bytes_of_scatter<T>(pool), [&](std::int64_t begin, std::int64_t end) {
         constexpr bool in_place = std::is_same_v<T, N>;
         const std::unique_ptr<N[]> wide(in_place ? nullptr : new N[static_cast<std::size_t>(size)]);
@@ -85,8 +85,8 @@ void grad_with_argmax(const T* dy, const I* argmax, T* dx, const Pool& pool, boo
             if constexpr (in_place) sum = dx + image * size;
             std::fill_n(sum, size, N{0});
             const std::int64_t first = of_batch ? image * size : 0;
-            const std::int64_t from = at_home ? image * windows : 0;
-            const std::int64_t to = at_home ? from + windows : pool.images * windows;
+            const std::int64_t from = in_own_image ? image * windows : 0;
+            const std::int64_t to = in_own_image ? from + windows : pool.images * windows;
             for (std::int64_t o = from; o < to; ++o) {
                 const std::int64_t at = argmax[o];
                 if (at >= first && at < first + size) sum[at - first] += widen(dy[o]);

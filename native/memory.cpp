@@ -80,7 +80,8 @@ void to_system(void* data, std::size_t capacity) {
     else ::operator delete(data, std::align_val_t{kCacheLine});
 }
 
-class Store {
+// Freed buffers by capacity and by age. The oldest are evicted where there are too many bytes.
+class BufferCache {
    public:
     // A kept buffer with room for `capacity`, which is set to what it has; null if there is none.
     void* take(std::size_t& capacity) {
@@ -98,7 +99,7 @@ class Store {
 
     // Whether the buffer is kept; if not, it is the caller's still. The oldest make room for it.
     bool keep(void* data, std::size_t capacity) noexcept try {
-        Buffers gone;
+        Buffers evicted;
         {
             const std::lock_guard lock(mutex_);
             if (capacity > most_) return false;
@@ -107,22 +108,22 @@ class Store {
             by_capacity_.emplace_hint(by_capacity_.lower_bound(capacity), capacity, one.begin());
             by_age_.splice(by_age_.begin(), one);
             kept_ += capacity;
-            gone = let_go(most_);
+            evicted = evict(most_);
         }
-        give_back(gone);
+        release(evicted);
         return true;
     } catch (const std::bad_alloc&) {
         return false;
     }
 
-    // Keeps so many bytes at most, and says how many it gave back.
+    // Keeps so many bytes at most, and gives how many it released.
     std::size_t trim_to(std::size_t bytes) {
-        Buffers gone;
+        Buffers evicted;
         {
             const std::lock_guard lock(mutex_);
-            gone = let_go(bytes);
+            evicted = evict(bytes);
         }
-        return give_back(gone);
+        return release(evicted);
     }
 
     std::size_t kept() {
@@ -153,22 +154,22 @@ class Store {
     };
     using Buffers = std::list<Kept>;
 
-    // Takes the oldest out until so many bytes are left.
-    Buffers let_go(std::size_t left) {
-        Buffers gone;
+    // Takes the oldest buffers out until so many bytes are left.
+    Buffers evict(std::size_t left) {
+        Buffers evicted;
         while (kept_ > left) {
             const auto oldest = std::prev(by_age_.end());
             kept_ -= oldest->capacity;
             by_capacity_.erase(std::prev(by_capacity_.upper_bound(oldest->capacity)));
-            gone.splice(gone.end(), by_age_, oldest);
+            evicted.splice(evicted.end(), by_age_, oldest);
         }
-        return gone;
+        return evicted;
     }
 
-    // That takes the system its time, in which others need not wait.
-    static std::size_t give_back(const Buffers& gone) {
+    // Gives buffers back to the system. It takes long, so that it is called without the lock.
+    static std::size_t release(const Buffers& evicted) {
         std::size_t bytes = 0;
-        for (const auto& [data, capacity] : gone) {
+        for (const auto& [data, capacity] : evicted) {
             to_system(data, capacity);
             bytes += capacity;
         }
@@ -182,12 +183,12 @@ class Store {
     std::size_t most_ = std::min(machine_bytes() / 8, std::size_t{1} << 30);
 };
 
-// Never destroyed: arrays may die after everything else at the end of the process. Nobody is in it
-// while the process forks, so that the child finds it whole.
-Store& store() {
-    static Store& only = []() -> Store& {
-        pthread_atfork([] { store().lock(); }, [] { store().unlock(); }, [] { store().unlock(); });
-        return *new Store;
+// The cache is never destroyed: arrays may die after everything else at the end of the process. It is locked while the
+// process forks, so that the child finds it in a consistent state.
+BufferCache& buffer_cache() {
+    static BufferCache& only = []() -> BufferCache& {
+        pthread_atfork([] { buffer_cache().lock(); }, [] { buffer_cache().unlock(); }, [] { buffer_cache().unlock(); });
+        return *new BufferCache;
     }();
     return only;
 }
@@ -195,7 +196,7 @@ Store& store() {
 }  // namespace
 
 Buffer::Buffer(std::size_t bytes)
-    : bytes_(bytes), capacity_(capacity_for(bytes)), data_(store().take(capacity_)) {
+    : bytes_(bytes), capacity_(capacity_for(bytes)), data_(buffer_cache().take(capacity_)) {
     if (data_) return;
     try {
         data_ = from_system(capacity_);
@@ -206,12 +207,12 @@ Buffer::Buffer(std::size_t bytes)
 }
 
 Buffer::~Buffer() {
-    if (!store().keep(data_, capacity_)) to_system(data_, capacity_);
+    if (!buffer_cache().keep(data_, capacity_)) to_system(data_, capacity_);
 }
 
-std::size_t kept_bytes() { return store().kept(); }
-std::size_t most_kept_bytes() { return store().most(); }
-void set_most_kept_bytes(std::size_t bytes) { store().set_most(bytes); }
-std::size_t trim_memory() { return store().trim_to(0); }
+std::size_t kept_bytes() { return buffer_cache().kept(); }
+std::size_t most_kept_bytes() { return buffer_cache().most(); }
+void set_most_kept_bytes(std::size_t bytes) { buffer_cache().set_most(bytes); }
+std::size_t trim_memory() { return buffer_cache().trim_to(0); }
 
 }  // namespace backblocks

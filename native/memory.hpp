@@ -1,4 +1,4 @@
-// A caching allocator: the memory of results is kept for the next one. No Python in here.
+// A caching allocator: the memory of freed results is kept for later ones. No Python in here.
 #pragma once
 
 #include <cstddef>

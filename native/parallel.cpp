@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kInterruptInterval{50};
 // How often an idle worker spins before it sleeps: some 50 microseconds, about what waking it would cost.
 constexpr int kSpins = 100;
 
-std::atomic<Interrupt> interrupted{[] {}};
+std::atomic<Interrupt> interrupt_callback{[] {}};
 
 // Whether this thread is a worker of the pool. A loop inside a chunk of another is not interrupted there:
 // only threads that came from outside call the callback.
@@ -70,7 +70,7 @@ struct Job {
             const auto now = Clock::now();
             if (now - looked < kInterruptInterval) return;
             looked = now;
-            interrupted.load()();
+            interrupt_callback.load()();
         });
         ended = Clock::now();
     }
@@ -169,7 +169,7 @@ int num_threads() {
 
 void set_num_threads(int count) { wanted_threads.store(count); }
 
-void set_interrupt(Interrupt interrupt) { interrupted.store(interrupt); }
+void set_interrupt(Interrupt interrupt) { interrupt_callback.store(interrupt); }
 
 LoopSplit split_loop(std::int64_t n, std::int64_t bytes) {
     const int threads = num_threads();

@@ -14,12 +14,12 @@ void set_num_threads(int count);
 using Interrupt = void (*)();
 void set_interrupt(Interrupt interrupt);
 
-// How a loop is shared out: in so many chunks, which so many threads take one after the other.
+// How a loop is divided: into so many chunks, which so many threads take one after the other.
 struct LoopSplit {
     std::int64_t chunks;
     int threads;
 };
-// Of n steps that read and write so many bytes in all: little work stays on the calling thread.
+// How a loop of n steps is divided that reads and writes so many bytes: little work stays on the calling thread.
 LoopSplit split_loop(std::int64_t n, std::int64_t bytes);
 
 using Chunk = void (*)(const void* body, std::int64_t begin, std::int64_t end);

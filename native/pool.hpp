@@ -1,10 +1,10 @@
-// Pooling over three axes of space, and its gradients. No Python in here.
+// The geometry of a pool over three axes of space. No Python in here.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "window.hpp"
 
 namespace backblocks {
@@ -15,14 +15,14 @@ struct Pool {
     std::int64_t images;
     std::array<WindowAxis, 3> axes;
     std::int64_t channels;
-    // The axes before they were trimmed. How a sum is rounded may depend on these only: then it does not
-    // depend on the size of the image.
+    // The axes before they were trimmed. The order of a sum, and so its rounding, may depend on these only: then it
+    // does not depend on the size of the image.
     std::array<WindowAxis, 3> untrimmed{};
 
     std::int64_t elements() const { return axes[0].n * axes[1].n * axes[2].n; }
     std::int64_t windows() const { return axes[0].out * axes[1].out * axes[2].out; }
 
-    // The size of so many arrays of elements and one of windows.
+    // Numbers of so many arrays that have a number for each element, and of one that has one for each window.
     std::int64_t numbers(std::int64_t arrays) const {
         return images * (arrays * elements() + windows()) * channels;
     }
@@ -58,8 +58,8 @@ struct Pool {
     }
 };
 
-// How an argmax counts: in its image or through the batch, with 32 or 64 bits.
-struct Index {
+// How an argmax counts elements: within its image or through the batch, in 32 or 64 bits.
+struct ArgmaxIndex {
     bool of_batch, wide;
 };
 

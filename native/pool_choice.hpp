@@ -1,5 +1,5 @@
-// Which algorithm a pool or a gradient of one runs: choose_reduction for kernels with one result for each
-// window, choose_pool_grad for gradients, which have one for each element. Nothing else decides.
+// Which algorithm a pool or a gradient of one runs: choose_reduction for kernels with one result for each window,
+// choose_pool_grad for gradients, which have one result for each element. Nothing else decides.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct ColumnBuffer {
     explicit ColumnBuffer(const Pool& pool) {
         const WindowAxis& width = pool.axes[2];
         const std::int64_t channels = std::max<std::int64_t>(pool.channels, 1);
-        // So many windows that their columns stay in the L1 cache, if they share some.
+        // As many windows as have columns that stay in the L1 cache, or 16 if windows share columns.
         step = std::max<std::int64_t>(2048 / (channels * width.s), width.overlaps() ? 16 : 1);
         // As many as these windows have, or a whole row if it is short. Longer rows are not buffered
         // whole: for each thread, that would take much memory.
@@ -38,11 +38,11 @@ struct ColumnBuffer {
     }
 };
 
-// Whether a window's indices fit in the lanes of what is compared.
+// Whether the indices of a window's elements fit in an integer as wide as the numbers that are compared.
 template <Reduction reduction, class T>
 bool indices_fit(const Pool& pool) {
     const auto& [depth, height, width] = pool.axes;
-    using Index = Lane<Reduced<reduction, T>>;
+    using Index = SameSizeInt<Reduced<reduction, T>>;
     return depth.k * height.k <= std::numeric_limits<Index>::max() / width.k;
 }
 
@@ -75,12 +75,12 @@ Chosen<ReduceAlgorithm> choose_reduction(const Pool& pool) {
             return {dense ? dense_columns : columns,
                     "fewer than 8 channels, of windows more than one element apart, leave vectors mostly "
                     "empty; columns fill them"};
-        // Summing rows * k elements against storing rows and summing k columns. Halves are widened once.
+        // Summing rows * k elements against storing rows and zeros_if_empty k columns. Halves are widened once.
         const bool saves = rows * w.k > (kHalf<T> ? 1 : 2) * rows + w.k;
-        // Non-overlapping windows that are wide and have many channels are read in longer stretches.
+        // By columns, non-overlapping windows that are wide and have many channels are read in longer contiguous runs.
         constexpr std::int64_t wide = 5, many = 512;
-        const bool long_stretches = w.s == w.k && w.k >= wide && channels >= many;
-        if ((w.s == 1 || long_stretches) && saves)
+        const bool long_runs = w.s == w.k && w.k >= wide && channels >= many;
+        if ((w.s == 1 || long_runs) && saves)
             return {dense ? dense_columns : columns,
                     "neighbouring windows share columns, whose sums are used again"};
         return {each_window, "windows share too few elements for the sums of columns to be used again"};
@@ -159,15 +159,15 @@ std::int64_t bytes_of_pool_grad(const Pool& pool, bool reads_x) {
 }
 
 enum class PoolGradAlgorithm {
-    zeros,             // there is no window
-    max_by_pairs,      // pool_grad_nonoverlapping.hpp, for max pooling
-    max_by_columns,    //
-    max_by_channels,   //
-    avg_by_rows,       // pool_grad_nonoverlapping.hpp, for average pooling
-    avg_by_elements,   //
-    argmax_rows,       // pool_grad_argmax.hpp
-    separable,         // pool_grad_separable.hpp
-    dense_separable,   // the same, as if windows began at every element of the width
+    zeros,            // there is no window
+    max_by_pairs,     // max_pool_grad_nonoverlapping.hpp
+    max_by_columns,   //
+    max_by_channels,  //
+    avg_copied_rows,  // avg_pool_grad_nonoverlapping.hpp
+    avg_broadcast,    //
+    argmax_rows,      // max_pool_grad_argmax.hpp
+    separable,        // pool_grad_separable.hpp
+    dense_separable,  // the same, as if windows began at every element of the width
 };
 
 // Which algorithm finds the gradient of a pool whose width is merged into the channels if it can be.
@@ -207,9 +207,9 @@ Chosen<PoolGradAlgorithm> choose_pool_grad(const Pool& pool) {
         const bool no_gaps = width.out == 1 || width.k == width.s;
         if (!outgrows_cache<T>(pool.numbers(1)) && no_gaps &&
             channels * std::int64_t{sizeof(T)} >= long_element)
-            return {avg_by_elements, "non-overlapping windows of at least 256 bytes an element, in the "
+            return {avg_broadcast, "non-overlapping windows of at least 256 bytes an element, in the "
                                      "cache: each share is stored to its elements"};
-        return {avg_by_rows, "non-overlapping windows: a row of shares is copied to all rows of its windows"};
+        return {avg_copied_rows, "non-overlapping windows: a row of shares is copied to all rows of its windows"};
     }
 
     if constexpr (max) {
@@ -234,8 +234,8 @@ inline const char* name_of(PoolGradAlgorithm algorithm) {
         case PoolGradAlgorithm::max_by_pairs: return "non-overlapping windows, by pairs";
         case PoolGradAlgorithm::max_by_columns: return "non-overlapping windows, by columns";
         case PoolGradAlgorithm::max_by_channels: return "non-overlapping windows, by channels";
-        case PoolGradAlgorithm::avg_by_rows: return "non-overlapping windows, by rows";
-        case PoolGradAlgorithm::avg_by_elements: return "non-overlapping windows, by elements";
+        case PoolGradAlgorithm::avg_copied_rows: return "non-overlapping windows, by rows";
+        case PoolGradAlgorithm::avg_broadcast: return "non-overlapping windows, by elements";
         case PoolGradAlgorithm::argmax_rows: return "argmax rows";
         case PoolGradAlgorithm::separable: return "separable";
         case PoolGradAlgorithm::dense_separable: break;

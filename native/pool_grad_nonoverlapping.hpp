@@ -21,7 +21,7 @@
 
 namespace backblocks::ISA {
 
-// The geometry of a row of windows that all algorithms use.
+// The geometry of a row of windows.
 struct WindowRow {
     const WindowAxis width;
     const std::int64_t channels;
@@ -32,9 +32,9 @@ struct WindowRow {
 
     explicit WindowRow(const Pool& pool) : width(pool.axes[2]), channels(pool.channels) {}
 
-    // Calls work(o, count) for windows that have as many elements, beginning with o.
+    // Calls work(o, count) for `count` windows from o on that have equally many elements.
     template <class Work>
-    void each_alike(const Work& work) const {
+    void each_of_equal_size(const Work& work) const {
         for (std::int64_t o = 0, count; o < width.out; o += count)
             work(o, count = full.has(o) ? full.last - o : 1);
     }
@@ -42,7 +42,7 @@ struct WindowRow {
 
 using Offsets = std::vector<std::int64_t>;  // where the rows of elements begin
 
-// One thread's rows of windows.
+// Walks rows of windows, on one thread.
 template <class T, class Algorithm>
 class NonOverlapping {
     using B = Raw<T>;
@@ -52,18 +52,18 @@ class NonOverlapping {
         : pool_(pool), row_(pool), dy_(dy), dx_(dx), algorithm_(pool, x, dx) {}
 
     // Fills the elements from a row of windows on to the next.
-    void operator()(const RowPlace& place) {
+    void operator()(const RowPosition& position) {
         const auto& [depth, height, _] = pool_.axes;
-        const Range ds = depth.elements(place.d), hs = height.elements(place.h);
+        const Range ds = depth.elements(position.d), hs = height.elements(position.h);
         const auto row_of = [&, &n = depth.n, &m = height.n](std::int64_t d, std::int64_t h) {
-            return ((place.image * n + d) * m + h) * row_.size;
+            return ((position.image * n + d) * m + h) * row_.size;
         };
         rows_.clear();
         for (std::int64_t d = ds.first; d < ds.last; ++d)
             for (std::int64_t h = hs.first; h < hs.last; ++h) rows_.push_back(row_of(d, h));
-        algorithm_.begin_row(rows_, dy_ + place.row(pool_) * row_.windows_size);
-        const Range all_ds = depth.territory({place.d, place.d + 1});
-        const Range all_hs = height.territory({place.h, place.h + 1});
+        algorithm_.begin_row(rows_, dy_ + position.row(pool_) * row_.windows_size);
+        const Range all_ds = depth.owned_elements({position.d, position.d + 1});
+        const Range all_hs = height.owned_elements({position.h, position.h + 1});
         B row = 0;
         for (std::int64_t d = all_ds.first; d < all_ds.last; ++d)
             for (std::int64_t h = all_hs.first; h < all_hs.last; ++h) {
@@ -82,7 +82,7 @@ class NonOverlapping {
     const T* const dy_;
     T* const dx_;
     Algorithm algorithm_;
-    Offsets rows_;  // where those of the windows begin
+    Offsets rows_;  // of the elements that the windows cover
 };
 
 template <template <class> class Algorithm, class T>

@@ -1,4 +1,4 @@
-// How the gradients of pools with overlapping windows are divided into tiles, and the row buffers of a tile.
+// What the gradients of pools with overlapping windows share: how they are divided into tiles, and row buffers.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace backblocks::ISA {
 
-// Tiles of rows of windows, whose elements are done together. Where windows overlap, a tile computes the
-// row buffers of the windows before it once more.
+// Tiles of rows of windows, whose elements are computed together. Where windows overlap, a tile recomputes the row
+// buffers of the windows before it.
 struct GradTiling {
     std::int64_t planes, rows;            // of a tile
     std::int64_t kept_planes, kept_rows;  // so many row buffers are kept at once
@@ -35,15 +35,14 @@ struct GradTiling {
         }
         tiles_d = (depth.out - 1) / planes + 1;
         tiles_h = (height.out - 1) / rows + 1;
-        share(rows, tiles_h, height.out, before_h, pool.images * tiles_d);
-        share(planes, tiles_d, depth.out, before_d, pool.images * tiles_h);
+        split(rows, tiles_h, height.out, before_h, pool.images * tiles_d);
+        split(planes, tiles_d, depth.out, before_d, pool.images * tiles_h);
         kept_rows = before_d ? rows + before_h : before_h + 1;
     }
 
    private:
-    // Makes more tiles if there are too few for the threads, but none so small that much of the
-    // work is done twice.
-    static void share(std::int64_t& size, std::int64_t& tiles, std::int64_t all,
+    // Makes more tiles if there are too few for the threads, but none so small that much of the work is done twice.
+    static void split(std::int64_t& size, std::int64_t& tiles, std::int64_t all,
                       std::int64_t before, std::int64_t others) {
         const std::int64_t most = all / std::max<std::int64_t>(4 * before, 1);
         const std::int64_t wanted = std::min(15 / others + 1, most);
@@ -62,7 +61,7 @@ struct CoverAxis {
         for (std::int64_t element = 0; element < axis.n; ++element) windows.push_back(axis.windows(element));
     }
 
-    Range over(std::int64_t element) const { return windows[static_cast<std::size_t>(element)]; }
+    Range covering(std::int64_t element) const { return windows[static_cast<std::size_t>(element)]; }
 };
 
 // The gradient of a pool, as all threads share it.
@@ -89,7 +88,7 @@ struct PoolGradient {
     }
 
     // Where a row of elements begins.
-    std::int64_t row(const RowPlace& at) const {
+    std::int64_t row(const RowPosition& at) const {
         const auto& [depth, height, width] = pool.axes;
         return ((at.image * depth.n + at.d) * height.n + at.h) * width.n * pool.channels;
     }
@@ -108,7 +107,7 @@ struct PoolGradient {
     }
 };
 
-// One thread's row buffers: results of rows of windows, kept until no row of elements needs them.
+// Row buffers of one thread: results of rows of windows, kept until no row of elements needs them.
 template <class T, class N>
 class RowBuffers {
    public:
@@ -117,7 +116,7 @@ class RowBuffers {
           made_(static_cast<std::size_t>(all.tiling.kept_planes * all.tiling.kept_rows)),
           rows_(scratch_.of(static_cast<std::int64_t>(made_.size()) * size)) {}
 
-    // Calls gather(place) for the rows of elements of a tile.
+    // Calls gather(position) for the rows of elements of a tile.
     template <class Gather>
     void each_row(std::int64_t tile, const Gather& gather) {
         const GradTiling& tiling = all_.tiling;
@@ -128,33 +127,33 @@ class RowBuffers {
             return Range{first, std::min(first + size, axis.out)};
         };
         const Range ohs = part_of(height, tiling.tiles_h, tiling.rows);
-        const Range ds = depth.territory(part_of(depth, tiling.tiles_d, tiling.planes));
+        const Range ds = depth.owned_elements(part_of(depth, tiling.tiles_d, tiling.planes));
         std::ranges::fill(made_, -1);
         // The elements of a row of windows are done at once, unless the next plane needs its buffer too.
         const std::int64_t step = tiling.kept_planes > 1 ? tiling.rows : 1;
         for (std::int64_t oh = ohs.first; oh < ohs.last; oh += step) {
-            const Range hs = height.territory({oh, std::min(oh + step, ohs.last)});
+            const Range hs = height.owned_elements({oh, std::min(oh + step, ohs.last)});
             for (std::int64_t d = ds.first; d < ds.last; ++d)
-                for (std::int64_t h = hs.first; h < hs.last; ++h) gather(RowPlace{tile, d, h});
+                for (std::int64_t h = hs.first; h < hs.last; ++h) gather(RowPosition{tile, d, h});
         }
     }
 
-    // Calls use(place, buffer) for the rows of windows that cover a row of elements; make(place, buffer)
-    // makes lines that are not there.
+    // Calls use(position, buffer) for the rows of windows that cover a row of elements, after make(position, buffer)
+    // for those that are not in a buffer yet.
     template <class Make, class Use>
-    void each_above(const RowPlace& elements, const Make& make, const Use& use) {
+    void each_covering_row(const RowPosition& elements, const Make& make, const Use& use) {
         const GradTiling& tiling = all_.tiling;
-        const Range ods = all_.depth.over(elements.d), ohs = all_.height.over(elements.h);
+        const Range ods = all_.depth.covering(elements.d), ohs = all_.height.covering(elements.h);
         for (std::int64_t od = ods.first; od < ods.last; ++od)
             for (std::int64_t oh = ohs.first; oh < ohs.last; ++oh) {
-                const RowPlace place{elements.image, od, oh};
+                const RowPosition position{elements.image, od, oh};
                 const std::int64_t slot = od % tiling.kept_planes * tiling.kept_rows + oh % tiling.kept_rows;
                 const std::int64_t row = od * all_.pool.axes[1].out + oh;
                 N* buffer = rows_ + slot * size_;
                 std::int64_t& made = made_[static_cast<std::size_t>(slot)];
-                if (made != row) make(place, buffer);
+                if (made != row) make(position, buffer);
                 made = row;
-                use(place, buffer);
+                use(position, buffer);
             }
     }
 

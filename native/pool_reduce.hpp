@@ -16,10 +16,10 @@ void reduce_pool(const ReduceInputs<T>& in, T* y, const Pool& pool, Result resul
     using S = Stored<reduction, T>;
     S* const stored = reinterpret_cast<S*>(y);
     const Streaming streaming = streaming_for(stored, pool, in.other ? 2 : 1);
-    const auto store_row = [=, &pool](const RowPlace& place) {
-        S* const to = stored + place.row(pool) * pool.axes[2].out * pool.channels;
+    const auto store_row = [=, &pool](const RowPosition& position) {
+        S* const to = stored + position.row(pool) * pool.axes[2].out * pool.channels;
         return [=](std::int64_t i, const auto& state, auto full_or_tail, std::int64_t real)
-                   BACKBLOCKS_INLINED {
+                   BACKBLOCKS_INLINE_LAMBDA {
             store_rounded(result(state, real), to + i, full_or_tail, streaming);
         };
     };
@@ -27,8 +27,8 @@ void reduce_pool(const ReduceInputs<T>& in, T* y, const Pool& pool, Result resul
     if (algorithm == ReduceAlgorithm::each_window) return reduce_windows<reduction>(in, pool, store_row);
     const bool dense = algorithm == ReduceAlgorithm::dense_columns;
     each_row_of_windows<reduction, T>(pool, [&] {
-        return [&, columns = Columns<reduction, T>(in, pool, dense)](const RowPlace& place) mutable {
-            columns(place, store_row(place));
+        return [&, columns = ColumnReducer<reduction, T>(in, pool, dense)](const RowPosition& position) mutable {
+            columns(position, store_row(position));
         };
     });
 }

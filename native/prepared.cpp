@@ -131,7 +131,7 @@ std::size_t Prepared::try_to_run(PyObject* const* arrays) const {
     if (tiny_) {
         run_(data.data());
     } else {
-        const Unlocked unlocked;
+        const GilRelease released;
         run_(data.data());
     }
     return kNone;

@@ -1,4 +1,4 @@
-// A kernel prepared for one geometry, as a callable of Python's.
+// A kernel prepared for one geometry, as a Python callable that checks its arrays.
 #pragma once
 
 #include "python.hpp"

@@ -1,4 +1,4 @@
-// What the files that know Python share: NumPy's C API, the interpreter lock, errors, cancellation.
+// Shared by the files that use Python: NumPy's C API, the interpreter lock (GIL), errors, cancellation.
 #pragma once
 
 // NumPy's table of functions is filled once, by bind.cpp, for all of these files.
@@ -28,8 +28,8 @@ namespace nb = nanobind;
 
 // -- the interpreter lock -------------------------------------------------------------------------
 
-// Calls what may wait for the interpreter lock. Once Python finalizes, nobody gets it any more: since
-// 3.14 a thread that asks for it sleeps until the process ends, before that it is ended by
+// Calls a function that may wait for the interpreter lock. Once Python finalizes, no thread gets the lock any more:
+// since 3.14 a thread that asks for it sleeps until the process ends, before that it is ended by
 // pthread_exit, which unwinds its stack like an exception. That would end the process in the first
 // noexcept frame, and drop references without the lock, so the thread sleeps here too.
 template <class Function>
@@ -44,27 +44,27 @@ auto or_sleep(const Function& function) noexcept {
     }
 }
 
-// Gives the interpreter lock to others for as long as it lives.
-class Unlocked {
+// Releases the interpreter lock for as long as it lives.
+class GilRelease {
    public:
-    Unlocked() : state_(PyEval_SaveThread()) { current_ = this; }
-    ~Unlocked() { lock(); }
-    Unlocked(const Unlocked&) = delete;
-    Unlocked& operator=(const Unlocked&) = delete;
+    GilRelease() : state_(PyEval_SaveThread()) { current_ = this; }
+    ~GilRelease() { lock(); }
+    GilRelease(const GilRelease&) = delete;
+    GilRelease& operator=(const GilRelease&) = delete;
 
     // Calls a function that needs the lock, from a thread that has it or has given it away. Not by
     // PyGILState_Ensure, which may not be called at all once Python has finalized.
     template <class Function>
-    static auto locked(const Function& function) {
-        struct Again {
-            Unlocked* unlocked = std::exchange(current_, nullptr);
-            Again() { if (unlocked) unlocked->lock(); }
-            ~Again() {
-                if (!unlocked) return;
-                unlocked->state_ = PyEval_SaveThread();
-                current_ = unlocked;
+    static auto with_gil(const Function& function) {
+        struct GilAcquire {
+            GilRelease* release = std::exchange(current_, nullptr);
+            GilAcquire() { if (release) release->lock(); }
+            ~GilAcquire() {
+                if (!release) return;
+                release->state_ = PyEval_SaveThread();
+                current_ = release;
             }
-        } const again;
+        } const acquired;
         return function();
     }
 
@@ -75,7 +75,7 @@ class Unlocked {
     }
 
     PyThreadState* state_;
-    inline static thread_local Unlocked* current_ = nullptr;
+    inline static thread_local GilRelease* current_ = nullptr;
 };
 
 // Calls a callable of Python's: bytecode lets other threads have the lock now and then.
@@ -105,7 +105,7 @@ struct Stopped : std::exception {
 // The exception class of Python's for Stopped, set when the module is made.
 inline PyObject* stopped_type = nullptr;
 
-// Runs the body of a type slot, and raises in Python what it throws, as nanobind does for other functions.
+// Runs the body of a type slot, and translates C++ exceptions to Python's, as nanobind does for other functions.
 template <class Function>
 PyObject* raising(const Function& function) noexcept {
     try {
@@ -144,9 +144,9 @@ class Stop {
     }
 
     // Called by long kernels now and then: throws if the flag is set, or Ctrl-C was pressed.
-    static void look() {
+    static void check() {
         if (current_ && current_->is_set()) throw Stopped();
-        Unlocked::locked([] {
+        GilRelease::with_gil([] {
             if (or_sleep(PyErr_CheckSignals) != 0) throw nb::python_error();
         });
     }

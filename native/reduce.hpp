@@ -1,5 +1,4 @@
-// Window reduction: from the elements of a window to one result, for all kernels that have one result for each
-// window.
+// Window reduction: from the elements of a window to one result, for pools and all kernels with one result a window.
 //
 // The elements of a window are reduced in registers, in the order of memory, and nothing is stored but
 // results. Vectors run over the channels or, where windows are one element apart or there is one channel
@@ -24,7 +23,7 @@ enum class Reduction {
     max,
     max_with_argmax,  // the first of the largest, and its index
     argmax,           // the index in the window of the first of the largest
-    value_at_argmax,  // the value of another array there
+    value_at_argmax,  // the value that another array has at the argmax
 };
 
 template <Reduction reduction>
@@ -33,27 +32,28 @@ constexpr bool kIndexed =
 
 // The raw bits of numbers of T.
 template <class T>
-using Raw = Lane<T>;
+using Raw = SameSizeInt<T>;
 template <class T>
 using RawVector = Vector<Raw<T>>;
 
 template <class T>
 constexpr bool kHalf = !std::is_same_v<T, Wide<T>>;
 
-// The type that is compared or summed: of a max of halves, their bits.
+// The accumulator type of a reduction: of a max of halves, their bits.
 template <Reduction reduction, class T>
 using Reduced = std::conditional_t<kHalf<T> && reduction != Reduction::sum &&
                                        reduction != Reduction::max_with_argmax,
                                    Raw<T>, Wide<T>>;
+// The type in which results are stored, and elements loaded.
 template <Reduction reduction, class T>
 using Stored = std::conditional_t<std::is_integral_v<Reduced<reduction, T>>, Raw<T>, T>;
 
 template <class T>
 constexpr Raw<T> kInfinity = std::is_same_v<T, Float16> ? 0x7c00 : 0x7f80;
 
-// Numbers that compare as those with these bits do: halves as integers, of which NaN is the largest.
+// Numbers to compare in place of those with these bits: of halves integers in the same order, of which NaN is largest.
 template <class T>
-BACKBLOCKS_INLINED inline auto comparable(const RawVector<T>& bits) {
+BACKBLOCKS_INLINE auto comparable(const RawVector<T>& bits) {
     if constexpr (kHalf<T>) {
         const RawVector<T> size = bits & Raw<T>{0x7fff};
         return size > kInfinity<T> ? broadcast(Raw<T>{0x7fff}) : copy_sign(size, bits);
@@ -66,16 +66,16 @@ BACKBLOCKS_INLINED inline auto comparable(const RawVector<T>& bits) {
 template <class N>
 struct State {
     Vector<N> value;
-    Vector<Lane<N>> index;
+    Vector<SameSizeInt<N>> index;
     Vector<N> picked;  // the other array's value at the argmax
     Vector<N> sum;     // of a max, to see NaN: it is NaN if an element is
-    Vector<std::make_unsigned_t<Lane<N>>> least, most;  // of a max of halves, their bits
+    Vector<std::make_unsigned_t<SameSizeInt<N>>> least, most;  // of a max of halves, their bits
 };
 
 // Reduces one more element into a state.
 template <Reduction reduction, class N, bool indexed = kIndexed<reduction>>
-BACKBLOCKS_INLINED inline void accumulate(State<N>& a, const Vector<N>& element, Lane<N> index,
-                                          const Vector<N>& other) {
+BACKBLOCKS_INLINE void accumulate(State<N>& a, const Vector<N>& element, SameSizeInt<N> index,
+                                  const Vector<N>& other) {
     if constexpr (reduction == Reduction::sum) {
         a.value += element;
     } else if constexpr (reduction == Reduction::max && std::is_integral_v<N>) {
@@ -99,8 +99,8 @@ BACKBLOCKS_INLINED inline void accumulate(State<N>& a, const Vector<N>& element,
 
 // The same for a window that may have a NaN: the first one wins.
 template <Reduction reduction, class N, bool indexed = kIndexed<reduction>>
-BACKBLOCKS_INLINED inline void accumulate_nan(State<N>& a, const Vector<N>& element, Lane<N> index,
-                                              const Vector<N>& other) {
+BACKBLOCKS_INLINE void accumulate_nan(State<N>& a, const Vector<N>& element, SameSizeInt<N> index,
+                                      const Vector<N>& other) {
     const auto better = ~(element <= a.value) & (a.value == a.value);
     a.value = better ? element : a.value;
     if constexpr (indexed) a.index = better ? broadcast(index) : a.index;
@@ -110,22 +110,22 @@ BACKBLOCKS_INLINED inline void accumulate_nan(State<N>& a, const Vector<N>& elem
 // Begins a max of halves with an element, and ends it: of negative halves the largest has the least
 // bits, but NaN wins, whose bits are above those of the infinity with its sign.
 template <class T>
-BACKBLOCKS_INLINED inline void begin_max(State<Raw<T>>& a, const RawVector<T>& element) {
+BACKBLOCKS_INLINE void begin_max(State<Raw<T>>& a, const RawVector<T>& element) {
     a.value = element;
     a.least = a.most = (Vector<std::uint16_t>)element;
 }
 template <class T>
-BACKBLOCKS_INLINED inline void end_max(State<Raw<T>>& a) {
+BACKBLOCKS_INLINE void end_max(State<Raw<T>>& a) {
     const auto infinity = static_cast<std::uint16_t>(kInfinity<T> | 0x8000);
     a.value = a.value < 0 ? (RawVector<T>)a.least : a.value;
     a.value = a.most > infinity ? (RawVector<T>)a.most : a.value;
 }
 
-// Where indices of elements count from: the window's first element, padding included, or the image's.
+// What an index counts from: the window's first element, padding included, or the image's.
 enum class Indexing { in_window, in_image };
 
-// A row of windows or of elements.
-struct RowPlace {
+// The position of a row of windows or of elements.
+struct RowPosition {
     std::int64_t image, d, h;
 
     // Its number among all rows of windows.
@@ -134,18 +134,19 @@ struct RowPlace {
     }
 };
 
-// Whether an element a, with its index, wins against an element b; of equal ones the first does.
+// Whether an element a is the argmax rather than an element b: the larger one is, of equal ones that of lower index.
 struct Better {
     template <class V, class Indices>
-    BACKBLOCKS_INLINED Indices operator()(const V& a, const Indices& index_of_a, const V& b,
-                                          const Indices& index_of_b) const {
+    BACKBLOCKS_INLINE Indices operator()(const V& a, const Indices& index_of_a, const V& b,
+                                         const Indices& index_of_b) const {
         return (a > b) | ((a == b) & (index_of_a < index_of_b));
     }
 };
+// The same where elements may be NaN, of which the first is the argmax.
 struct BetterOrNan {
     template <class V, class Indices>
-    BACKBLOCKS_INLINED Indices operator()(const V& a, const Indices& index_of_a, const V& b,
-                                          const Indices& index_of_b) const {
+    BACKBLOCKS_INLINE Indices operator()(const V& a, const Indices& index_of_a, const V& b,
+                                         const Indices& index_of_b) const {
         return ((b == b) & ((a != a) | Better{}(a, index_of_a, b, index_of_b))) |
                ((a != a) & (b != b) & (index_of_a < index_of_b));
     }
@@ -158,7 +159,7 @@ struct ReduceInputs {
 };
 
 // The real elements of a window, or of the first of some adjacent windows that are reduced together.
-struct Box {
+struct WindowBox {
     std::int64_t first;                    // offset in the input
     std::int64_t depth, height, width;     // elements
     std::int64_t plane, row, element;      // strides of the input
@@ -168,9 +169,9 @@ struct Box {
     std::int64_t stride;                   // elements from one window to the next
 
     // The elements of a row of windows that are in the first column.
-    Box(const Pool& pool, const RowPlace& place, Indexing indexing) {
+    WindowBox(const Pool& pool, const RowPosition& position, Indexing indexing) {
         const WindowAxis &ds = pool.axes[0], &hs = pool.axes[1], &ws = pool.axes[2];
-        const Range in_d = ds.elements(place.d), in_h = hs.elements(place.h);
+        const Range in_d = ds.elements(position.d), in_h = hs.elements(position.h);
         const bool local = indexing == Indexing::in_window;
         depth = in_d.size();
         height = in_h.size();
@@ -181,9 +182,9 @@ struct Box {
         stride = ws.s;
         per_row = local ? ws.k : ws.n;
         per_plane = per_row * (local ? hs.k : hs.n);
-        first = (place.image * ds.n + in_d.first) * plane + in_h.first * row;
-        index = (in_d.first - (local ? ds.element(place.d, 0) : 0)) * per_plane +
-                (in_h.first - (local ? hs.element(place.h, 0) : 0)) * per_row;
+        first = (position.image * ds.n + in_d.first) * plane + in_h.first * row;
+        index = (in_d.first - (local ? ds.element(position.d, 0) : 0)) * per_plane +
+                (in_h.first - (local ? hs.element(position.h, 0) : 0)) * per_row;
         length = element;
     }
 
@@ -212,30 +213,30 @@ class BoxReducer {
     static constexpr int most_vectors =
         finds ? 2 : of_bits || lane_stride != LaneStride::one ? 4 : 8;
 
-    BACKBLOCKS_INLINED BoxReducer(const ReduceInputs<T>& in, const Box& box)
+    BACKBLOCKS_INLINE BoxReducer(const ReduceInputs<T>& in, const WindowBox& box)
         : x_(reinterpret_cast<const S*>(in.x + box.first)),
           other_(reinterpret_cast<const S*>(in.other + (picks ? box.first : 0))),
           box_(box) {}
 
     // Reduces some vectors of results, from result i on, and calls finish(i, state, lanes) for each.
     template <class Lanes, class Vectors, class Finish>
-    BACKBLOCKS_INLINED void operator()(std::int64_t i, Lanes full_or_tail, Vectors,
-                                       const Finish& finish) const {
+    BACKBLOCKS_INLINE void operator()(std::int64_t i, Lanes full_or_tail, Vectors,
+                                      const Finish& finish) const {
         typename Vectors::template Of<State<N>> states;
         begin(states, i, full_or_tail);
         each_element(states, i, full_or_tail, [](auto& state, const auto&... element)
-                                                  BACKBLOCKS_INLINED {
+                                                  BACKBLOCKS_INLINE_LAMBDA {
             accumulate<reduction, N, indexed>(state, element...);
         });
         if constexpr (looks_for_nan)
             if (any_nan_in(states)) {
                 begin(states, i, full_or_tail);
                 each_element(states, i, full_or_tail, [](auto& state, const auto&... element)
-                                                          BACKBLOCKS_INLINED {
+                                                          BACKBLOCKS_INLINE_LAMBDA {
                     accumulate_nan<reduction, N, indexed>(state, element...);
                 });
             }
-        states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+        states.each([&](State<N>& state, int v) BACKBLOCKS_INLINE_LAMBDA {
             if constexpr (of_bits && reduction == Reduction::max) end_max<T>(state);
             if constexpr (lane_stride == LaneStride::two) put_in_order(state);
             finish(i + v * lanes, state, full_or_tail);
@@ -248,7 +249,7 @@ class BoxReducer {
     };
 
     template <class Lanes>
-    BACKBLOCKS_INLINED auto load_element(const S* from, std::int64_t i, Lanes full_or_tail) const {
+    BACKBLOCKS_INLINE auto load_element(const S* from, std::int64_t i, Lanes full_or_tail) const {
         if constexpr (lane_stride == LaneStride::any) {
             return load_strided(from + i * box_.stride, box_.stride);
         } else if constexpr (lane_stride == LaneStride::one) {
@@ -261,61 +262,61 @@ class BoxReducer {
     }
 
     // Two neighbouring elements of each window.
-    BACKBLOCKS_INLINED Pair load_pair(const S* from, std::int64_t i) const {
+    BACKBLOCKS_INLINE Pair load_pair(const S* from, std::int64_t i) const {
         const Vector<N> a = load(from + 2 * i), b = load(from + 2 * i + lanes);
         return {deinterleave<0, 0>(a, b, all_lanes), deinterleave<1, 1>(a, b, all_lanes)};
     }
 
     template <class States, class Lanes>
-    BACKBLOCKS_INLINED void begin(States& states, std::int64_t i, Lanes full_or_tail) const {
+    BACKBLOCKS_INLINE void begin(States& states, std::int64_t i, Lanes full_or_tail) const {
         using Limits = std::numeric_limits<N>;
-        states.each([&, this](State<N>& state, int v) BACKBLOCKS_INLINED {
-            // Of zeros, only -0 leaves a sum of -0 what it is.
+        states.each([&, this](State<N>& state, int v) BACKBLOCKS_INLINE_LAMBDA {
+            // A sum begins with -0: +0 would turn a sum of -0 into +0.
             if constexpr (reduction == Reduction::sum) state.value = broadcast(-N{0});
             else if constexpr (!of_bits) state.value = broadcast(-Limits::infinity());
             else if constexpr (finds) state.value = broadcast(Limits::lowest());
             else begin_max<T>(state, load_element(x_, i + v * lanes, full_or_tail));
             if constexpr (looks_for_nan) state.sum = Vector<N>{};
-            if constexpr (indexed) state.index = broadcast(static_cast<Lane<N>>(box_.index));
+            if constexpr (indexed) state.index = broadcast(static_cast<SameSizeInt<N>>(box_.index));
             if constexpr (picks) state.picked = load_element(other_, i + v * lanes, full_or_tail);
         });
     }
 
     // Calls f(state, element, index, other) for all elements of the windows, in the order of memory.
     template <class States, class Lanes, class F>
-    BACKBLOCKS_INLINED void each_element(States& states, std::int64_t i, Lanes full_or_tail,
-                                         const F& f) const {
+    BACKBLOCKS_INLINE void each_element(States& states, std::int64_t i, Lanes full_or_tail,
+                                        const F& f) const {
         const std::int64_t width = column ? 1 : box_.width;
         for (std::int64_t d = 0; d < box_.depth; ++d)
             for (std::int64_t h = 0; h < box_.height; ++h) {
                 std::int64_t at = d * box_.plane + h * box_.row;
-                auto index = static_cast<Lane<N>>(box_.index + d * box_.per_plane +
+                auto index = static_cast<SameSizeInt<N>>(box_.index + d * box_.per_plane +
                                                   h * box_.per_row);
                 std::int64_t w = 0;
                 if constexpr (lane_stride == LaneStride::two)
                     for (; w + 1 < width; w += 2, at += 2, index += 2)
-                        states.each([&, this](State<N>& state, int v) BACKBLOCKS_INLINED {
+                        states.each([&, this](State<N>& state, int v) BACKBLOCKS_INLINE_LAMBDA {
                             pair(state, at, i + v * lanes, index, f);
                         });
                 // A column reads from more rows at once than the processor's prefetcher follows.
                 if constexpr (column) prefetch_ahead(at + i);
                 for (; w < width; ++w, at += box_.element, ++index)
-                    states.each([&, this](State<N>& state, int v) BACKBLOCKS_INLINED {
+                    states.each([&, this](State<N>& state, int v) BACKBLOCKS_INLINE_LAMBDA {
                         element(state, at, i + v * lanes, index, full_or_tail, f);
                     });
             }
     }
 
     // Prefetches the elements of a row that the next vectors will read.
-    BACKBLOCKS_INLINED void prefetch_ahead(std::int64_t at) const {
+    BACKBLOCKS_INLINE void prefetch_ahead(std::int64_t at) const {
         constexpr std::int64_t ahead = 256 / sizeof(S);
         __builtin_prefetch(x_ + at + ahead);
         if constexpr (picks) __builtin_prefetch(other_ + at + ahead);
     }
 
     template <class Lanes, class F>
-    BACKBLOCKS_INLINED void element(State<N>& state, std::int64_t at, std::int64_t i, Lane<N> index,
-                                    Lanes full_or_tail, const F& f) const {
+    BACKBLOCKS_INLINE void element(State<N>& state, std::int64_t at, std::int64_t i, SameSizeInt<N> index,
+                                   Lanes full_or_tail, const F& f) const {
         Vector<N> other{};
         if constexpr (picks) other = load_element(other_ + at, i, full_or_tail);
         Vector<N> one = load_element(x_ + at, i, full_or_tail);
@@ -324,48 +325,48 @@ class BoxReducer {
     }
 
     template <class F>
-    BACKBLOCKS_INLINED void pair(State<N>& state, std::int64_t at, std::int64_t i, Lane<N> index,
-                                 const F& f) const {
+    BACKBLOCKS_INLINE void pair(State<N>& state, std::int64_t at, std::int64_t i, SameSizeInt<N> index,
+                                const F& f) const {
         Pair others, two = load_pair(x_ + at, i);
         if constexpr (picks) others = load_pair(other_ + at, i);
         if constexpr (of_bits && finds) two = {comparable<T>(two.first), comparable<T>(two.second)};
         f(state, two.first, index, others.first);
-        f(state, two.second, static_cast<Lane<N>>(index + 1), others.second);
+        f(state, two.second, static_cast<SameSizeInt<N>>(index + 1), others.second);
     }
 
     template <class States>
-    BACKBLOCKS_INLINED static bool any_nan_in(States& states) {
+    BACKBLOCKS_INLINE static bool any_nan_in(States& states) {
         bool nan = false;
-        states.each([&](const State<N>& state, int) BACKBLOCKS_INLINED {
+        states.each([&](const State<N>& state, int) BACKBLOCKS_INLINE_LAMBDA {
             nan |= any_nan(state.sum);
         });
         return nan;
     }
 
     // From the order of deinterleaved lanes to that of memory.
-    BACKBLOCKS_INLINED static void put_in_order(State<N>& state) {
+    BACKBLOCKS_INLINE static void put_in_order(State<N>& state) {
         state.value = reinterleaved(state.value, all_lanes);
         if constexpr (indexed) state.index = reinterleaved(state.index, all_lanes);
         if constexpr (picks) state.picked = reinterleaved(state.picked, all_lanes);
     }
 
     const S *x_, *other_;
-    const Box box_;
+    const WindowBox box_;
 };
 
 // Reduces the windows of a box, and calls finish(i, state, lanes) for their vectors of results.
 // Inlined, it would have to share its registers with its caller.
 template <Reduction reduction, class T, LaneStride lane_stride,
           bool indexed = kIndexed<reduction>, bool column = false, class Finish>
-__attribute__((noinline)) void reduce_box(const ReduceInputs<T>& in, const Box& box,
+__attribute__((noinline)) void reduce_box(const ReduceInputs<T>& in, const WindowBox& box,
                                           const Finish& finish) {
     using N = Reduced<reduction, T>;
     using Reducer = BoxReducer<reduction, T, lane_stride, indexed, column>;
     constexpr int most = Reducer::most_vectors;
     // By value: no store can alias it, and the compiler keeps it in registers.
     const auto reduce = [=, reducer = Reducer(in, box)](std::int64_t i, auto full_or_tail, auto vectors)
-                            BACKBLOCKS_INLINED { reducer(i, full_or_tail, vectors, finish); };
-    // Elements of many vectors are read in long stretches. Sums of fewer were faster four vectors at a time.
+                            BACKBLOCKS_INLINE_LAMBDA { reducer(i, full_or_tail, vectors, finish); };
+    // Elements of many vectors are read in long contiguous runs. Sums of fewer were faster four vectors at a time.
     if constexpr (reduction == Reduction::sum)
         if (box.length <= most * kLanes<N>) return each_vectors<N, 4>(box.length, reduce);
     each_vectors<N, most>(box.length, reduce);
@@ -392,11 +393,11 @@ VectorsOver vectors_over(const Pool& pool, Range full) {
 // of results, i of which come before them in the row. `full` is that of the width: to find it takes
 // divisions.
 template <Reduction reduction, class T, class Finish>
-void reduce_row(const ReduceInputs<T>& in, const Pool& pool, Range full, const RowPlace& place,
+void reduce_row(const ReduceInputs<T>& in, const Pool& pool, Range full, const RowPosition& position,
                 Indexing indexing, const Finish& finish) {
     const WindowAxis& width = pool.axes[2];
     const VectorsOver over = vectors_over<Reduced<reduction, T>>(pool, full);
-    Box box(pool, place, indexing);
+    WindowBox box(pool, position, indexing);
     const std::int64_t first = box.first, index = box.index;
     for (std::int64_t o = 0; o < width.out;) {
         const bool many = over != VectorsOver::channels && full.has(o);
@@ -409,7 +410,7 @@ void reduce_row(const ReduceInputs<T>& in, const Pool& pool, Range full, const R
         const auto reduce = [&]<LaneStride lane_stride>() {
             reduce_box<reduction, T, lane_stride>(
                 in, box, [=, real = box.real()](std::int64_t i, const auto& state, auto lanes)
-                             BACKBLOCKS_INLINED {
+                             BACKBLOCKS_INLINE_LAMBDA {
                     finish(before + i, state, lanes, real);
                 });
         };
@@ -421,7 +422,7 @@ void reduce_row(const ReduceInputs<T>& in, const Pool& pool, Range full, const R
     }
 }
 
-// Calls work(place) for all rows of windows or of elements, on several threads, each with a `work` of
+// Calls work(position) for all rows of windows or of elements, on several threads, each with a `work` of
 // its own that `make` gives. Where rows of one plane read the same memory as those of the next, `tile`
 // rows of each plane come together, to find it in the cache.
 template <class Make>
@@ -432,18 +433,18 @@ void each_row(std::int64_t images, std::int64_t depth, std::int64_t height, std:
         auto work = make();
         const std::int64_t in_image = begin % of_image, in_tile = in_image % of_tile;
         std::int64_t first = in_image / of_tile * tile, last = std::min(first + tile, height);
-        RowPlace place{begin / of_image, in_tile / (last - first),
+        RowPosition position{begin / of_image, in_tile / (last - first),
                        first + in_tile % (last - first)};
         for (std::int64_t row = begin; row < end; ++row) {
-            work(place);
-            if (++place.h < last) continue;
-            if (++place.d == depth) {
-                place.d = 0;
+            work(position);
+            if (++position.h < last) continue;
+            if (++position.d == depth) {
+                position.d = 0;
                 first = last < height ? last : 0;
                 last = std::min(first + tile, height);
-                if (first == 0) ++place.image;
+                if (first == 0) ++position.image;
             }
-            place.h = first;
+            position.h = first;
         }
         stream_fence();
     });
@@ -476,7 +477,7 @@ std::int64_t bytes_of_reduction(const Pool& pool) {
            (reduction == Reduction::value_at_argmax ? 2 : 1);
 }
 
-// Calls work(place) for all rows of windows, as each_row does.
+// Calls work(position) for all rows of windows, as each_row does.
 template <Reduction reduction, class T, class Make>
 void each_row_of_windows(const Pool& pool, const Make& make) {
     const std::int64_t height = pool.axes[1].out;
@@ -484,13 +485,13 @@ void each_row_of_windows(const Pool& pool, const Make& make) {
              bytes_of_reduction<reduction, T>(pool), make);
 }
 
-// Reduces all windows, each by itself: finish(place) gives what reduce_row calls.
+// Reduces all windows, each by itself: finish(position) gives what reduce_row calls.
 template <Reduction reduction, class T, class Finish>
 void reduce_windows(const ReduceInputs<T>& in, const Pool& pool, const Finish& finish,
                     Indexing indexing = Indexing::in_window) {
     each_row_of_windows<reduction, T>(pool, [&, full = pool.axes[2].full()] {
-        return [&, full](const RowPlace& place) {
-            reduce_row<reduction>(in, pool, full, place, indexing, finish(place));
+        return [&, full](const RowPosition& position) {
+            reduce_row<reduction>(in, pool, full, position, indexing, finish(position));
         };
     });
 }

@@ -1,11 +1,10 @@
-// Separable window reduction: from elements to windows of many elements, most of which share them with
-// their neighbours.
+// Separable window reduction, columns first: for windows that share most of their elements with their neighbours.
 //
-// First a column, which is all elements of the windows of a row that are at one place of the width:
+// A column is all elements of a row of windows that are at one position of the width:
 //
 //     column[w, c] = reduce over elements (d, h) that the windows cover: x[d, h, w, c]
 //
-// Then a window is the reduction of its columns. A window of k x k x k elements takes some k * k + k steps.
+// A window is the reduction of its columns. A window of k x k x k elements takes some k * k + k steps.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +16,12 @@
 
 namespace backblocks::ISA {
 
-// One thread's rows of windows.
+// Reduces rows of windows, one after the other, on one thread.
 template <Reduction reduction, class T>
-class Columns {
+class ColumnReducer {
     using N = Reduced<reduction, T>;
-    using Indices = Vector<Lane<N>>;
-    using Unsigned = std::make_unsigned_t<Lane<N>>;
+    using Indices = Vector<SameSizeInt<N>>;
+    using Unsigned = std::make_unsigned_t<SameSizeInt<N>>;
     static constexpr std::int64_t lanes = kLanes<N>;
     static constexpr bool picks = reduction == Reduction::value_at_argmax;
     static constexpr bool indexed = picks || reduction == Reduction::argmax;
@@ -31,7 +30,7 @@ class Columns {
 
    public:
     // `dense`: windows at every element of the width are reduced, and those that exist are stored.
-    Columns(const ReduceInputs<T>& in, const Pool& pool, bool dense)
+    ColumnReducer(const ReduceInputs<T>& in, const Pool& pool, bool dense)
         : in_(in), pool_(pool), full_(width().full()), buffer_(pool), dense_(dense) {
         const std::int64_t size = buffer_.columns * pool.channels + lanes;
         values_ = scratch_.of(size * (1 + indexed + picks + dense_));
@@ -43,8 +42,8 @@ class Columns {
     // Calls finish(i, state, lanes, real elements of each window) for vectors of results, i of which
     // come before them in the row.
     template <class Finish>
-    void operator()(const RowPlace& place, const Finish& finish) {
-        const Box row(pool_, place, Indexing::in_window);
+    void operator()(const RowPosition& position, const Finish& finish) {
+        const WindowBox row(pool_, position, Indexing::in_window);
         std::int64_t found = first_ = 0;  // columns
         bool nan = false;
         for (std::int64_t o = 0; o < width().out; o += buffer_.step) {
@@ -80,14 +79,14 @@ class Columns {
     }
 
     // Reduces columns into the buffer. Gives whether one has a NaN.
-    bool reduce_columns(Box box, Range columns) const {
+    bool reduce_columns(WindowBox box, Range columns) const {
         const std::int64_t at = (columns.first - first_) * pool_.channels;
         box.first += columns.first * pool_.channels;
         box.length = columns.size() * pool_.channels;
         bool nan = false;
         reduce_box<reduction, T, LaneStride::one, indexed, true>(
             in_, box, [=, this, &nan](std::int64_t i, const State<N>& state, auto full_or_tail)
-                          BACKBLOCKS_INLINED {
+                          BACKBLOCKS_INLINE_LAMBDA {
                 store(state.value, values_ + at + i, full_or_tail);
                 if constexpr (indexed) {
                     if constexpr (!of_bits) nan |= any_nan(state.value);
@@ -100,7 +99,7 @@ class Columns {
 
     // Reduces the columns of windows.
     template <class IsBetter, class Finish>
-    void reduce_windows(Range windows, IsBetter better, const Box& row, const Finish& finish) const {
+    void reduce_windows(Range windows, IsBetter better, const WindowBox& row, const Finish& finish) const {
         const bool strided = pool_.channels == 1 && width().s > 1;
         const bool joined = strided || dense_ || width().s == 1;
         for (std::int64_t o = windows.first, count; o < windows.last; o += count) {
@@ -109,7 +108,7 @@ class Columns {
             const std::int64_t real = row.real() * width().elements(o).size();
             const auto put = [=, before = o * pool_.channels](
                                  std::int64_t i, const State<N>& state, auto full_or_tail)
-                                 BACKBLOCKS_INLINED { finish(before + i, state, full_or_tail, real); };
+                                 BACKBLOCKS_INLINE_LAMBDA { finish(before + i, state, full_or_tail, real); };
             if (dense_ && count > 1) reduce_densely(o, count, better, real, finish);
             else if (!strided || count == 1) reduce_some<LaneStride::one>(o, count, better, put);
             // A stride that the compiler knows makes two shuffles of the loads.
@@ -123,7 +122,7 @@ class Columns {
     template <class IsBetter, class Finish>
     void reduce_densely(std::int64_t o, std::int64_t count, IsBetter better, std::int64_t real,
                         const Finish& finish) const {
-        const auto result = [](auto& state) BACKBLOCKS_INLINED -> auto& {
+        const auto result = [](auto& state) BACKBLOCKS_INLINE_LAMBDA -> auto& {
             if constexpr (picks) return state.picked;
             else if constexpr (indexed) return state.index;
             else return state.value;
@@ -132,7 +131,7 @@ class Columns {
         reduce_some<LaneStride::one>(
             o, (count - 1) * s + 1, better,
             [=, to = dense_results_](std::int64_t i, const State<N>& state, auto full_or_tail)
-                BACKBLOCKS_INLINED { store((Vector<N>)result(state), to + i, full_or_tail); });
+                BACKBLOCKS_INLINE_LAMBDA { store((Vector<N>)result(state), to + i, full_or_tail); });
         for (std::int64_t i = 0; i < count; ++i) {
             State<N> state;
             auto& found = result(state);
@@ -140,7 +139,7 @@ class Columns {
             // The lanes after a window's channels belong to the next windows, which are stored later.
             const std::int64_t at = (o + i) * channels, left = width().out * channels - at;
             each_vector<N>(left < lanes ? channels : lanes, [&](std::int64_t, auto full_or_tail)
-                                                                BACKBLOCKS_INLINED {
+                                                                BACKBLOCKS_INLINE_LAMBDA {
                 finish(at, state, full_or_tail, real);
             });
         }
@@ -153,9 +152,9 @@ class Columns {
 
         // A vector of a column's results, its index in the window added to those of its rows.
         template <LaneStride lane_stride>
-        BACKBLOCKS_INLINED State<N> column(std::int64_t at, std::int64_t i, Lane<N> index) const {
+        BACKBLOCKS_INLINE State<N> column(std::int64_t at, std::int64_t i, SameSizeInt<N> index) const {
             const auto fetch = [=, step = lane_stride == LaneStride::two ? 2 : s](const N* from)
-                                   BACKBLOCKS_INLINED {
+                                   BACKBLOCKS_INLINE_LAMBDA {
                 if constexpr (lane_stride != LaneStride::one) return load_strided(from + i * step, step);
                 else return load(from + i);
             };
@@ -173,28 +172,28 @@ class Columns {
     };
 
     template <LaneStride lane_stride, class IsBetter, class Put>
-    BACKBLOCKS_INLINED void reduce_some(std::int64_t o, std::int64_t count, IsBetter better,
-                                        const Put& put) const {
+    BACKBLOCKS_INLINE void reduce_some(std::int64_t o, std::int64_t count, IsBetter better,
+                                       const Put& put) const {
         const std::int64_t channels = pool_.channels;
         const Range elements = width().elements(o);
         const std::int64_t begin = (elements.first - first_) * channels;
         const std::int64_t end = (elements.last - first_) * channels;
-        const auto first = static_cast<Lane<N>>(elements.first - width().element(o, 0));
+        const auto first = static_cast<SameSizeInt<N>>(elements.first - width().element(o, 0));
         const Buffers buffers{values_, indices_, picked_, width().s};
         each_vectors<N, 2>(count * channels, [=](std::int64_t i, auto full_or_tail, auto vectors)
-                                                 BACKBLOCKS_INLINED {
+                                                 BACKBLOCKS_INLINE_LAMBDA {
             typename decltype(vectors)::template Of<State<N>> states;
-            states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+            states.each([&](State<N>& state, int v) BACKBLOCKS_INLINE_LAMBDA {
                 state = buffers.template column<lane_stride>(begin, i + v * lanes, first);
             });
-            Lane<N> index = first;
+            SameSizeInt<N> index = first;
             for (std::int64_t at = begin + channels; at < end; at += channels) {
                 ++index;
-                states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+                states.each([&](State<N>& state, int v) BACKBLOCKS_INLINE_LAMBDA {
                     join(state, buffers.template column<lane_stride>(at, i + v * lanes, index), index, better);
                 });
             }
-            states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+            states.each([&](State<N>& state, int v) BACKBLOCKS_INLINE_LAMBDA {
                 if constexpr (of_bits && !indexed) end_max<T>(state);
                 put(i + v * lanes, state, full_or_tail);
             });
@@ -203,8 +202,8 @@ class Columns {
 
     // Reduces another column into a state.
     template <class IsBetter>
-    BACKBLOCKS_INLINED static void join(State<N>& state, const State<N>& other, Lane<N> index,
-                                        IsBetter better) {
+    BACKBLOCKS_INLINE static void join(State<N>& state, const State<N>& other, SameSizeInt<N> index,
+                                       IsBetter better) {
         if constexpr (indexed) {
             const auto won = better(other.value, other.index, state.value, state.index);
             state.value = won ? other.value : state.value;

@@ -1,4 +1,4 @@
-// Vector loads, stores, shuffles and loops, half types included.
+// SIMD operations: loads, stores, shuffles and loops over vectors, half types included.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "stream.hpp"
 #include "vector.hpp"
 
@@ -22,17 +22,13 @@
 
 namespace backblocks::ISA {
 
-// For the functions of innermost loops: compilers tend to call a function that is used twice, and then
-// spill registers around the call.
-#define BACKBLOCKS_INLINED __attribute__((always_inline))
-
-// An integer as wide as N, so that vectors of both have as many lanes.
+// The integer that is as wide as N, so that vectors of both have as many lanes.
 template <class N>
-using Lane = std::conditional_t<sizeof(N) == 8, std::int64_t,
-                                std::conditional_t<sizeof(N) == 2, std::int16_t, std::int32_t>>;
+using SameSizeInt = std::conditional_t<sizeof(N) == 8, std::int64_t,
+                                       std::conditional_t<sizeof(N) == 2, std::int16_t, std::int32_t>>;
 
 template <class N>
-BACKBLOCKS_INLINED inline Vector<N> broadcast(N x) {
+BACKBLOCKS_INLINE Vector<N> broadcast(N x) {
     return x - Vector<N>{};
 }
 
@@ -53,7 +49,7 @@ constexpr std::int64_t count_of(Tail tail) {
 
 // Copies less than a vector, by two overlapping accesses: a call of memcpy takes longer than all else
 // that is done with the numbers.
-BACKBLOCKS_INLINED inline void copy_tail(const void* from, void* to, std::size_t bytes) {
+BACKBLOCKS_INLINE void copy_tail(const void* from, void* to, std::size_t bytes) {
     const auto ends = [=](auto chunk) {
         constexpr std::size_t size = sizeof chunk;
         const auto* begin = static_cast<const char*>(from);
@@ -73,24 +69,24 @@ BACKBLOCKS_INLINED inline void copy_tail(const void* from, void* to, std::size_t
 
 template <class N>
     requires std::is_arithmetic_v<N>
-BACKBLOCKS_INLINED inline Vector<N> load(const N* from, FullVector = {}) {
+BACKBLOCKS_INLINE Vector<N> load(const N* from, FullVector = {}) {
     Vector<N> v;
     std::memcpy(&v, from, sizeof v);
     return v;
 }
 
 template <class N>
-BACKBLOCKS_INLINED inline void store(const Vector<std::type_identity_t<N>>& v, N* to, FullVector = {}) {
+BACKBLOCKS_INLINE void store(const Vector<std::type_identity_t<N>>& v, N* to, FullVector = {}) {
     std::memcpy(to, &v, sizeof v);
 }
 
 template <class N>
-BACKBLOCKS_INLINED inline void store(const Vector<std::type_identity_t<N>>& v, N* to, Tail tail) {
+BACKBLOCKS_INLINE void store(const Vector<std::type_identity_t<N>>& v, N* to, Tail tail) {
     copy_tail(&v, to, static_cast<std::size_t>(tail.count) * sizeof(N));
 }
 
 // Loads of halves widen them.
-BACKBLOCKS_INLINED inline Vector<float> load(const BFloat16* from, FullVector = {}) {
+BACKBLOCKS_INLINE Vector<float> load(const BFloat16* from, FullVector = {}) {
 #if defined(__AVX512F__)
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
     return (Vector<float>)((Vector<std::uint32_t>)_mm512_maskz_cvtepu16_epi32(0xffff, bits) << 16);
@@ -104,7 +100,7 @@ BACKBLOCKS_INLINED inline Vector<float> load(const BFloat16* from, FullVector = 
 #endif
 }
 
-BACKBLOCKS_INLINED inline Vector<float> load(const Float16* from, FullVector = {}) {
+BACKBLOCKS_INLINE Vector<float> load(const Float16* from, FullVector = {}) {
 #if defined(__AVX512F__)
     // With a mask, of all lanes: without, GCC 12 warns of what it leaves out.
     return (Vector<float>)_mm512_maskz_cvtph_ps(
@@ -119,7 +115,7 @@ BACKBLOCKS_INLINED inline Vector<float> load(const Float16* from, FullVector = {
 }
 
 template <class T>
-BACKBLOCKS_INLINED inline auto load(const T* from, Tail tail) {
+BACKBLOCKS_INLINE auto load(const T* from, Tail tail) {
     T some[kLanes<Wide<T>>] = {};
     copy_tail(from, some, static_cast<std::size_t>(tail.count) * sizeof(T));
     return load(some);
@@ -127,18 +123,18 @@ BACKBLOCKS_INLINED inline auto load(const T* from, Tail tail) {
 
 // Masked loads: a vector that was stored in two parts cannot be loaded at once without a stall.
 #if defined(__AVX512F__)
-BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Tail tail) {
+BACKBLOCKS_INLINE Vector<float> load(const float* from, Tail tail) {
     return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << tail.count) - 1), from);
 }
-BACKBLOCKS_INLINED inline Vector<double> load(const double* from, Tail tail) {
+BACKBLOCKS_INLINE Vector<double> load(const double* from, Tail tail) {
     return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1 << tail.count) - 1), from);
 }
 #elif defined(__AVX2__)
-BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Tail tail) {
+BACKBLOCKS_INLINE Vector<float> load(const float* from, Tail tail) {
     const Vector<std::int32_t> lanes{0, 1, 2, 3, 4, 5, 6, 7};
     return _mm256_maskload_ps(from, (__m256i)(lanes < static_cast<std::int32_t>(tail.count)));
 }
-BACKBLOCKS_INLINED inline Vector<double> load(const double* from, Tail tail) {
+BACKBLOCKS_INLINE Vector<double> load(const double* from, Tail tail) {
     const Vector<std::int64_t> lanes{0, 1, 2, 3};
     return _mm256_maskload_pd(from, (__m256i)(lanes < tail.count));
 }
@@ -146,8 +142,8 @@ BACKBLOCKS_INLINED inline Vector<double> load(const double* from, Tail tail) {
 // A tail of 1 to 7 halves, widened.
 template <class T>
     requires std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>
-BACKBLOCKS_INLINED inline Vector<float> load(const T* from, Tail tail) {
-    const auto bits = [=](auto chunk, std::int64_t first) BACKBLOCKS_INLINED {
+BACKBLOCKS_INLINE Vector<float> load(const T* from, Tail tail) {
+    const auto bits = [=](auto chunk, std::int64_t first) BACKBLOCKS_INLINE_LAMBDA {
         std::memcpy(&chunk, from + first, sizeof chunk);
         return static_cast<std::uint64_t>(chunk);
     };
@@ -171,8 +167,8 @@ BACKBLOCKS_INLINED inline Vector<float> load(const T* from, Tail tail) {
 
 // A strided load: every s-th number, beginning with the first. Reads nothing after the last.
 template <class T, std::size_t... lane>
-BACKBLOCKS_INLINED inline Vector<Wide<T>> load_strided(const T* from, std::int64_t s,
-                                                      std::index_sequence<lane...>) {
+BACKBLOCKS_INLINE Vector<Wide<T>> load_strided(const T* from, std::int64_t s,
+                                              std::index_sequence<lane...>) {
     constexpr std::size_t lanes = sizeof...(lane);
     if (s == 2)
         return __builtin_shufflevector(load(from), load(from + lanes - 1),
@@ -181,7 +177,7 @@ BACKBLOCKS_INLINED inline Vector<Wide<T>> load_strided(const T* from, std::int64
 }
 
 template <class T>
-BACKBLOCKS_INLINED inline Vector<Wide<T>> load_strided(const T* from, std::int64_t s) {
+BACKBLOCKS_INLINE Vector<Wide<T>> load_strided(const T* from, std::int64_t s) {
     return load_strided(from, s, std::make_index_sequence<kLanes<Wide<T>>>{});
 }
 
@@ -191,7 +187,7 @@ constexpr std::size_t kShuffleGroup = 16;
 // Every second number of two vectors, from the given one of each on, deinterleaved: those of a group of a
 // come first, then those of the same group of b. Of floats and doubles that is one instruction.
 template <int in_a, int in_b, class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline V deinterleave(const V& a, const V& b, std::index_sequence<lane...>) {
+BACKBLOCKS_INLINE V deinterleave(const V& a, const V& b, std::index_sequence<lane...>) {
     constexpr std::size_t lanes = sizeof...(lane), group = kShuffleGroup / sizeof a[0], half = group / 2;
     return __builtin_shufflevector(
         a, b,
@@ -200,7 +196,7 @@ BACKBLOCKS_INLINED inline V deinterleave(const V& a, const V& b, std::index_sequ
 
 // From the order of memory to that of deinterleaved lanes.
 template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline V deinterleaved(const V& v, std::index_sequence<lane...>) {
+BACKBLOCKS_INLINE V deinterleaved(const V& v, std::index_sequence<lane...>) {
     constexpr std::size_t half = kShuffleGroup / 2 / sizeof v[0], groups = sizeof v / kShuffleGroup;
     return __builtin_shufflevector(
         v, v, ((lane / half % 2 * groups + lane / half / 2) * half + lane % half)...);
@@ -208,7 +204,7 @@ BACKBLOCKS_INLINED inline V deinterleaved(const V& v, std::index_sequence<lane..
 
 // From the order of deinterleaved lanes to that of memory.
 template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline V reinterleaved(const V& v, std::index_sequence<lane...>) {
+BACKBLOCKS_INLINE V reinterleaved(const V& v, std::index_sequence<lane...>) {
     constexpr std::size_t half = kShuffleGroup / 2 / sizeof v[0], groups = sizeof v / kShuffleGroup;
     return __builtin_shufflevector(
         v, v, ((lane / half % groups * 2 + lane / half / groups) * half + lane % half)...);
@@ -216,7 +212,7 @@ BACKBLOCKS_INLINED inline V reinterleaved(const V& v, std::index_sequence<lane..
 
 // Interleaves a, the first numbers of pairs, and b, the second ones, both deinterleaved.
 template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline void interleave_groups(V& a, V& b, std::index_sequence<lane...>) {
+BACKBLOCKS_INLINE void interleave_groups(V& a, V& b, std::index_sequence<lane...>) {
     constexpr std::size_t lanes = sizeof...(lane), group = kShuffleGroup / sizeof a[0], half = group / 2;
     const V lower = __builtin_shufflevector(
         a, b, (lane / group * group + lane % group / 2 + lane % 2 * lanes)...);
@@ -227,7 +223,7 @@ BACKBLOCKS_INLINED inline void interleave_groups(V& a, V& b, std::index_sequence
 
 // Numbers whose upper halves are theirs rounded to BFloat16. A NaN has no low bits, as all of them come
 // from halves, and stays one.
-BACKBLOCKS_INLINED inline Vector<std::uint32_t> rounded_bits(const Vector<float>& v) {
+BACKBLOCKS_INLINE Vector<std::uint32_t> rounded_bits(const Vector<float>& v) {
     using Bits = Vector<std::uint32_t>;
     const Bits bits = (Bits)v;
     return bits + 0x7fffu + ((bits >> 16) & 1u);
@@ -235,7 +231,7 @@ BACKBLOCKS_INLINED inline Vector<std::uint32_t> rounded_bits(const Vector<float>
 
 // Stores numbers rounded to T.
 template <class T>
-BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, FullVector = {}) {
+BACKBLOCKS_INLINE void store_rounded(const Vector<Wide<T>>& v, T* to, FullVector = {}) {
     if constexpr (std::is_same_v<T, Wide<T>>) {
         store(v, to);
 #if defined(__AVX512F__)
@@ -266,15 +262,15 @@ BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Fu
 }
 
 template <class T>
-BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Tail tail) {
+BACKBLOCKS_INLINE void store_rounded(const Vector<Wide<T>>& v, T* to, Tail tail) {
     T all[kLanes<Wide<T>>];
     store_rounded(v, all);
     copy_tail(all, to, static_cast<std::size_t>(tail.count) * sizeof(T));
 }
 
 // Numbers with the signs of others; zeros stay without one.
-BACKBLOCKS_INLINED inline Vector<std::int16_t> copy_sign(const Vector<std::int16_t>& sizes,
-                                                         const Vector<std::int16_t>& signs) {
+BACKBLOCKS_INLINE Vector<std::int16_t> copy_sign(const Vector<std::int16_t>& sizes,
+                                                 const Vector<std::int16_t>& signs) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
     return (Vector<std::int16_t>)_mm256_sign_epi16((__m256i)sizes, (__m256i)signs);
 #else
@@ -288,8 +284,8 @@ template <class T>
 struct RawSums {
     Vector<T> sum{};
 
-    BACKBLOCKS_INLINED void add(const Vector<Lane<T>>& bits) { sum += (Vector<T>)bits; }
-    BACKBLOCKS_INLINED Vector<Lane<T>> rounded() const { return (Vector<Lane<T>>)sum; }
+    BACKBLOCKS_INLINE void add(const Vector<SameSizeInt<T>>& bits) { sum += (Vector<T>)bits; }
+    BACKBLOCKS_INLINE Vector<SameSizeInt<T>> rounded() const { return (Vector<SameSizeInt<T>>)sum; }
 };
 
 // The halves in even places and those in odd ones.
@@ -298,11 +294,11 @@ struct RawSums<BFloat16> {
     using Pairs = Vector<std::uint32_t>;
     Vector<float> even{}, odd{};
 
-    BACKBLOCKS_INLINED void add(const Vector<std::int16_t>& bits) {
+    BACKBLOCKS_INLINE void add(const Vector<std::int16_t>& bits) {
         even += (Vector<float>)((Pairs)bits << 16);
         odd += (Vector<float>)((Pairs)bits & 0xffff0000u);
     }
-    BACKBLOCKS_INLINED Vector<std::int16_t> rounded() const {
+    BACKBLOCKS_INLINE Vector<std::int16_t> rounded() const {
         return (Vector<std::int16_t>)((rounded_bits(even) >> 16) |
                                       (rounded_bits(odd) & 0xffff0000u));
     }
@@ -315,24 +311,24 @@ struct RawSums<Float16> {
     Vector<float> first{}, last{};
 
 #if defined(__F16C__) && !defined(__AVX512F__)
-    BACKBLOCKS_INLINED void add(const Vector<std::int16_t>& bits) {
+    BACKBLOCKS_INLINE void add(const Vector<std::int16_t>& bits) {
         first += (Vector<float>)_mm256_cvtph_ps(_mm256_castsi256_si128((__m256i)bits));
         last += (Vector<float>)_mm256_cvtph_ps(_mm256_extracti128_si256((__m256i)bits, 1));
     }
-    BACKBLOCKS_INLINED Vector<std::int16_t> rounded() const {
-        const auto near = [](Vector<float> sum) BACKBLOCKS_INLINED {
+    BACKBLOCKS_INLINE Vector<std::int16_t> rounded() const {
+        const auto near = [](Vector<float> sum) BACKBLOCKS_INLINE_LAMBDA {
             return _mm256_cvtps_ph((__m256)sum, _MM_FROUND_TO_NEAREST_INT);
         };
         return (Vector<std::int16_t>)_mm256_set_m128i(near(last), near(first));
     }
 #else
-    BACKBLOCKS_INLINED void add(const Vector<std::int16_t>& bits) {
+    BACKBLOCKS_INLINE void add(const Vector<std::int16_t>& bits) {
         Float16 all[2 * count];
         std::memcpy(all, &bits, sizeof all);
         first += load(all);
         last += load(all + count);
     }
-    BACKBLOCKS_INLINED Vector<std::int16_t> rounded() const {
+    BACKBLOCKS_INLINE Vector<std::int16_t> rounded() const {
         Float16 all[2 * count];
         store_rounded(first, all);
         store_rounded(last, all + count);
@@ -344,7 +340,7 @@ struct RawSums<Float16> {
 // Keeps a number in a register from here on. Compilers would rather load it again for each use, or merge
 // the instruction that makes it with those that use it.
 template <class V>
-BACKBLOCKS_INLINED inline V in_register(V x) {
+BACKBLOCKS_INLINE V in_register(V x) {
 #ifdef __SSE2__
     asm("" : "+v"(x));
 #endif
@@ -354,7 +350,7 @@ BACKBLOCKS_INLINED inline V in_register(V x) {
 // Loads contiguous vectors for elementwise work, where the order of lanes does not matter as long as it
 // is the same in every such load: halves are widened faster out of order.
 template <int vectors, class T>
-BACKBLOCKS_INLINED inline void load_unordered(const T* from, Vector<Wide<T>> (&to)[vectors]) {
+BACKBLOCKS_INLINE void load_unordered(const T* from, Vector<Wide<T>> (&to)[vectors]) {
     constexpr int lanes = kLanes<Wide<T>>;
     if constexpr (std::is_same_v<T, BFloat16> && vectors % 2 == 0)
 #pragma GCC unroll 4
@@ -372,7 +368,7 @@ BACKBLOCKS_INLINED inline void load_unordered(const T* from, Vector<Wide<T>> (&t
 
 // Stores vectors in that order of lanes, rounded to T.
 template <int vectors, class T>
-BACKBLOCKS_INLINED inline void store_unordered(const Vector<Wide<T>> (&from)[vectors], T* to) {
+BACKBLOCKS_INLINE void store_unordered(const Vector<Wide<T>> (&from)[vectors], T* to) {
     constexpr int lanes = kLanes<Wide<T>>;
     if constexpr (std::is_same_v<T, BFloat16> && vectors % 2 == 0)
 #pragma GCC unroll 4
@@ -392,8 +388,8 @@ constexpr bool kStreamable = kCanStream && kLanes<Wide<T>> * sizeof(T) >= 16;
 
 // Stores numbers rounded to T, with a streaming store if that is asked for and the vector is full.
 template <class T, class Lanes>
-BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Lanes full_or_tail,
-                                             Streaming streaming) {
+BACKBLOCKS_INLINE void store_rounded(const Vector<Wide<T>>& v, T* to, Lanes full_or_tail,
+                                     Streaming streaming) {
     if constexpr (kStreamable<T> && std::is_same_v<Lanes, FullVector>)
         if (streaming != Streaming::off) {
             T all[kLanes<Wide<T>>];
@@ -404,7 +400,7 @@ BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, La
 }
 
 template <class V>
-BACKBLOCKS_INLINED inline bool any_nan(const V& v) {
+BACKBLOCKS_INLINE bool any_nan(const V& v) {
 #if defined(__AVX512F__)
     if constexpr (sizeof v[0] == 4) return _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q);
     else return _mm512_cmp_pd_mask((__m512d)v, (__m512d)v, _CMP_UNORD_Q);
@@ -421,7 +417,7 @@ BACKBLOCKS_INLINED inline bool any_nan(const V& v) {
 
 // Copies a row, with streaming stores if `streamed`.
 template <class T>
-BACKBLOCKS_INLINED inline void copy_row(const T* from, std::int64_t count, T* to, bool streamed) {
+BACKBLOCKS_INLINE void copy_row(const T* from, std::int64_t count, T* to, bool streamed) {
     std::int64_t i = 0;
     constexpr std::int64_t block = kCacheLine / sizeof(T);
     if (kCanStream && streamed) {
@@ -438,7 +434,7 @@ BACKBLOCKS_INLINED inline void copy_row(const T* from, std::int64_t count, T* to
 
 // Interleaves the numbers of two vectors.
 template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline void interleave(V& a, V& b, std::index_sequence<lane...>) {
+BACKBLOCKS_INLINE void interleave(V& a, V& b, std::index_sequence<lane...>) {
     constexpr std::size_t lanes = sizeof...(lane), half = lanes / 2;
     const V lower = __builtin_shufflevector(a, b, (lane % 2 * lanes + lane / 2)...);
     b = __builtin_shufflevector(a, b, (lane % 2 * lanes + lane / 2 + half)...);
@@ -452,13 +448,13 @@ struct Unrolled {
     S a{}, b{}, c{}, d{}, e{}, g{}, h{}, i{};
     static constexpr int size = count;
 
-    BACKBLOCKS_INLINED const S& get(int at) const {
+    BACKBLOCKS_INLINE const S& get(int at) const {
         static_assert(count <= 4);
         return at == 0 ? a : at == 1 ? b : at == 2 ? c : d;
     }
 
     template <class F>
-    BACKBLOCKS_INLINED void each(F f) {
+    BACKBLOCKS_INLINE void each(F f) {
         f(a, 0);
         if constexpr (count > 1) f(b, 1);
         if constexpr (count > 2) {
@@ -484,7 +480,7 @@ struct Vectors {
 // numbers i .. i + lanes * vectors - 1 are together 0 .. count - 1. The last vectors may overlap those
 // before, so f must not change what it reads.
 template <class N, int most, class F>
-BACKBLOCKS_INLINED inline void each_vectors(std::int64_t count, F f) {
+BACKBLOCKS_INLINE void each_vectors(std::int64_t count, F f) {
     constexpr std::int64_t step = most * kLanes<N>;
     if (count < step) {
         if constexpr (most > 1) each_vectors<N, most / 2>(count, f);
@@ -504,8 +500,8 @@ BACKBLOCKS_INLINED inline void each_vectors(std::int64_t count, F f) {
 
 // The same without unrolling: calls f(i, full_or_tail).
 template <class N, class F>
-BACKBLOCKS_INLINED inline void each_vector(std::int64_t count, F f) {
-    each_vectors<N, 1>(count, [&](std::int64_t i, auto full_or_tail, auto) BACKBLOCKS_INLINED {
+BACKBLOCKS_INLINE void each_vector(std::int64_t count, F f) {
+    each_vectors<N, 1>(count, [&](std::int64_t i, auto full_or_tail, auto) BACKBLOCKS_INLINE_LAMBDA {
         f(i, full_or_tail);
     });
 }

@@ -1,11 +1,11 @@
-// Streaming (non-temporal) stores, which bypass the cache: the processor need not read lines that will be
+// Streaming (non-temporal) stores, which bypass the cache: the processor need not read cache lines that will be
 // overwritten whole.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "cache.hpp"
+#include "cache_size.hpp"
 
 #ifdef __AVX__
 #include <immintrin.h>
@@ -15,8 +15,8 @@
 
 namespace backblocks::ISA {
 
-// Whether the cache cannot hold so many numbers: all that a kernel reads and writes. A smaller result is
-// best left there, where the next kernel finds it.
+// Whether so many numbers, all that a kernel reads and writes, do not fit in the cache. A result that fits is best left
+// there, where the next kernel finds it.
 template <class T>
 bool outgrows_cache(std::int64_t numbers) {
     return static_cast<std::size_t>(numbers) * sizeof(T) > cache_bytes;
@@ -29,7 +29,7 @@ constexpr std::size_t kCacheLine = 64;
 enum class Streaming { off, vectors, chunks };
 constexpr std::size_t kStreamChunk = 16;  // bytes
 
-// The streaming stores that results which begin here can have.
+// Which streaming stores the alignment of an address allows.
 inline Streaming streaming_to(const void* to) {
     const auto address = reinterpret_cast<std::uintptr_t>(to);
     return address % kCacheLine == 0 ? Streaming::vectors

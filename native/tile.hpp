@@ -1,5 +1,5 @@
-// The register tile, the micro-kernel of all products of matrices: a small tile of the result stays in registers
-// while all products are added to it.
+// The register tile, micro-kernel of all matrix products: a small tile of the result stays in registers while all
+// products are added to it.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,6 @@ constexpr int kPanel = 2 * kLanes<N>;
 // Where there are 32 vector registers, addresses of more than 8 rows would not fit in the general registers.
 constexpr int most_rows(int vectors) { return vectors == 2 && kVectorBytes < 64 ? 6 : 8; }
 
-#define BACKBLOCKS_INLINE inline __attribute__((always_inline))
-
 template <class N>
 BACKBLOCKS_INLINE Vector<N> load_vector(const N* from) {
     return *reinterpret_cast<const typename VectorOf<N>::loose*>(from);
@@ -31,8 +29,8 @@ BACKBLOCKS_INLINE void store_vector(N* to, const Vector<N>& v) {
     *reinterpret_cast<typename VectorOf<N>::loose*>(to) = v;
 }
 
-// Sums of `rows` rows and `vectors` vectors of columns. Rows may be anywhere: each has its place,
-// counted in numbers, in a and in c.
+// Sums of `rows` rows and `vectors` vectors of columns. Rows may be anywhere: each has an offset
+// in a and one in c.
 template <class N, int rows, int vectors>
 struct Tile {
     Vector<N> sum[rows][vectors];
@@ -44,42 +42,42 @@ struct Tile {
             for (int v = 0; v < vectors; ++v) sum[i][v] = Vector<N>{};
     }
 
-    BACKBLOCKS_INLINE void load(const N* c, const std::int64_t* places) {
+    BACKBLOCKS_INLINE void load(const N* c, const std::int64_t* offsets) {
 #pragma GCC unroll 8
         for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 2
             for (int v = 0; v < vectors; ++v)
-                sum[i][v] = load_vector(c + places[i] + v * kLanes<N>);
+                sum[i][v] = load_vector(c + offsets[i] + v * kLanes<N>);
     }
 
-    BACKBLOCKS_INLINE void store(N* c, const std::int64_t* places) const {
+    BACKBLOCKS_INLINE void store(N* c, const std::int64_t* offsets) const {
 #pragma GCC unroll 8
         for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 2
             for (int v = 0; v < vectors; ++v)
-                store_vector(c + places[i] + v * kLanes<N>, sum[i][v]);
+                store_vector(c + offsets[i] + v * kLanes<N>, sum[i][v]);
     }
 
     // The same with streaming stores. Places must be multiples of a cache line.
-    BACKBLOCKS_INLINE void stream(N* c, const std::int64_t* places) const {
+    BACKBLOCKS_INLINE void stream(N* c, const std::int64_t* offsets) const {
 #pragma GCC unroll 8
-        for (int i = 0; i < rows; ++i) stream_bytes<sizeof sum[i]>(sum[i], c + places[i]);
+        for (int i = 0; i < rows; ++i) stream_bytes<sizeof sum[i]>(sum[i], c + offsets[i]);
     }
 
     // Where the rows of a begin.
     struct Rows {
         const N* row[rows];
 
-        BACKBLOCKS_INLINE Rows(const N* a, const std::int64_t* places) {
+        BACKBLOCKS_INLINE Rows(const N* a, const std::int64_t* offsets) {
 #pragma GCC unroll 8
-            for (int i = 0; i < rows; ++i) row[i] = a + places[i];
+            for (int i = 0; i < rows; ++i) row[i] = a + offsets[i];
         }
     };
 
     // sum[i, j] += sum over k < depth: a.row[i][first + k * a_step] * b[k * b_step + j]
     BACKBLOCKS_INLINE void add(std::int64_t depth, const Rows& a, std::int64_t first,
                                std::int64_t a_step, const N* b, std::int64_t b_step) {
-        repeat(depth, [&]() __attribute__((always_inline)) {
+        repeat(depth, [&]() BACKBLOCKS_INLINE_LAMBDA {
             add_products(b, [&](int i) { return a.row[i][first]; });
             b += b_step;
             first += a_step;
@@ -90,7 +88,7 @@ struct Tile {
     // sum[i, j] += sum over k < depth: a[k * a_step + i] * b[k * b_step + j]
     BACKBLOCKS_INLINE void add_contiguous(std::int64_t depth, const N* a, std::int64_t a_step,
                                             const N* b, std::int64_t b_step) {
-        repeat(depth, [&]() __attribute__((always_inline)) {
+        repeat(depth, [&]() BACKBLOCKS_INLINE_LAMBDA {
             add_products(b, [&](int i) { return a[i]; });
             b += b_step;
             a += a_step;

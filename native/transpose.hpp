@@ -1,5 +1,5 @@
-// Transposition, a square of vectors at a time: to read or write numbers one by one takes longer than to
-// multiply them.
+// Transposition of matrices in registers, a square of vectors at a time: moving numbers one by one would take longer
+// than multiplying them.
 #pragma once
 
 #include <algorithm>
@@ -75,7 +75,7 @@ BACKBLOCKS_INLINE typename VectorOfLanes<N, lanes>::type load_rows(const N* from
     } else {
         const auto first = load_rows<N, lanes / 2, width>(from, row);
         const auto rest = load_rows<N, lanes / 2, width>(from + lanes / 2 / width * row, row);
-        return [&]<std::size_t... lane>(std::index_sequence<lane...>) __attribute__((always_inline)) {
+        return [&]<std::size_t... lane>(std::index_sequence<lane...>) BACKBLOCKS_INLINE_LAMBDA {
             return __builtin_shufflevector(first, rest, lane...);
         }(std::make_index_sequence<lanes>{});
     }

@@ -1,7 +1,12 @@
-// How wide vectors are. Vectors are GCC's and Clang's own, so that one source serves every instruction
-// set; everything that has their size is in the namespace of the instruction set, because the linker
-// must not take one for the other.
+// SIMD vector types and their width. They are GCC's and Clang's vector extensions, so that one source serves every
+// instruction set. All code that depends on their size is in the namespace of its instruction set, because the
+// linker must not take one for the other.
 #pragma once
+
+// For the functions and lambdas of innermost loops, which must be inlined: compilers tend to call a function that is
+// used twice, and then spill registers around the call.
+#define BACKBLOCKS_INLINE inline __attribute__((always_inline))
+#define BACKBLOCKS_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace backblocks::ISA {
 

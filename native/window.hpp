@@ -1,4 +1,4 @@
-// Geometry of the windows along one axis: where they are, and which of their elements are real and no padding.
+// One axis of a pool: where its windows are, and which of their elements are real and no padding.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace backblocks {
 
-// The numbers first, first + 1, ..., last - 1; none when first >= last.
+// A half-open range: first, first + 1, ..., last - 1; empty when first >= last.
 struct Range {
     std::int64_t first, last;
 
@@ -14,6 +14,7 @@ struct Range {
     constexpr bool has(std::int64_t i) const { return first <= i && i < last; }
 };
 
+// The geometry. Window o has elements o * s - pads + i for 0 <= i < k.
 struct WindowAxis {
     std::int64_t n;     // elements of the input
     std::int64_t k;     // elements of a window
@@ -47,7 +48,7 @@ struct WindowAxis {
     // Whether an element may be in two windows.
     constexpr bool overlaps() const { return k > s; }
 
-    // No element is in more windows than this.
+    // The most windows that an element may be in.
     constexpr std::int64_t most_windows() const { return std::min((k - 1) / s + 1, out); }
 
     // The real elements of window o: those it covers, clipped to 0 .. n - 1.
@@ -59,7 +60,7 @@ struct WindowAxis {
     // Element i of window o, which need not be real.
     constexpr std::int64_t element(std::int64_t o, std::int64_t i) const { return o * s - pads + i; }
 
-    // The windows that cover a element.
+    // The windows that cover an element.
     constexpr Range windows(std::int64_t element) const {
         const std::int64_t end = element + pads;
         return {end < k ? 0 : (end - k) / s + 1, std::min(end / s + 1, out)};
@@ -70,9 +71,9 @@ struct WindowAxis {
         return {(pads + s - 1) / s, k > n + pads ? 0 : std::min((n + pads - k) / s + 1, out)};
     }
 
-    // The elements from windows o on to where the next ones begin. The first windows also have all
-    // elements before them, the last ones all after them.
-    constexpr Range territory(Range o) const {
+    // The elements that windows o own in a partition of all elements: from the first of these windows on to where
+    // the next window begins. The first window also owns all elements before it, the last one all after it.
+    constexpr Range owned_elements(Range o) const {
         return {o.first == 0 ? 0 : std::max<std::int64_t>(o.first * s - pads, 0),
                 o.last == out ? n : std::max<std::int64_t>(o.last * s - pads, 0)};
     }

@@ -1,4 +1,4 @@
-// Convolution with three taps along each axis, and its gradient in the input, by Winograd's algorithm.
+// Convolution with three taps along each axis, and its input gradient, by Winograd's algorithm.
 //
 // Two neighbouring outputs y read four inputs d. With
 //
@@ -13,8 +13,8 @@
 //
 // which are as many products of matrices. Neither y reads an input that is not in its window, halves
 // are exact, and sums are shorter: errors are about half of those of the direct sums. But an input
-// that is not finite can meet others, or padding, on the way: if a result is not finite, all are computed by
-// the direct algorithm. Products that are too large for the type may cancel before they are made.
+// that is not finite is combined with others, or with padding, on the way: if a result is not finite, all are
+// computed by the direct algorithm. Products that are too large for the type may cancel before they are made.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -28,8 +28,8 @@
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
-#include "winograd_transforms.hpp"
 #include "winograd_tiles.hpp"
+#include "winograd_transforms.hpp"
 
 namespace backblocks {
 namespace {
@@ -41,22 +41,22 @@ struct Plan {
     using N = Wide<T>;
     const std::shared_ptr<const ConvPlan> kept;
     const ConvPlan& conv;
-    Panels<N> panels;
+    FilterPanels<N> panels;
     WinogradTiles tiles;
-    std::vector<std::int64_t> places, sums;  // of a tile's inputs and products at a point
+    std::vector<std::int64_t> offsets, sums;  // of a tile's inputs and products at a point
 
     explicit Plan(std::shared_ptr<const ConvPlan> plan)
         : kept(std::move(plan)), conv(*kept), panels(conv), tiles(conv) {
         tiles.cut_into_boxes(std::max(kLeastTilesOfBox, kBytesOfBox / bytes_of_tile<N>(conv, tiles)),
                              conv.images);
         for (std::int64_t tile = 0; tile < tiles.largest_box(); ++tile) {
-            places.push_back(tile * conv.ins);
+            offsets.push_back(tile * conv.ins);
             sums.push_back(tile * panels.all());
         }
     }
 
-    std::int64_t inputs_stride() const { return point_stride<N>(size_of(places) * conv.ins); }
-    std::int64_t sums_stride() const { return point_stride<N>(size_of(places) * panels.all()); }
+    std::int64_t inputs_stride() const { return point_stride<N>(size_of(offsets) * conv.ins); }
+    std::int64_t sums_stride() const { return point_stride<N>(size_of(offsets) * panels.all()); }
 };
 
 // -- boxes ----------------------------------------------------------------------------------------
@@ -74,28 +74,28 @@ void transform_filters(const Plan<T>& plan, const T* filters, Wide<T>* packed) {
             N* from = taps.of(all / ins * size);
             pack(plan.conv, filters, panel, {0, all}, from);
             for (std::int64_t i = 0; i < size; i += kLanes<N>)
-                Cube<N, planes>{}.filters(from + i, size, packed + ins * plan.panels.first(panel) + i,
+                WinogradTile<N, planes>{}.filters(from + i, size, packed + ins * plan.panels.first(panel) + i,
                                        stride);
         }
     });
 }
 
-// Products of a tile of rows, which are in `places` and go to `sums`. Not inlined, so that all their
+// Products of a tile of rows, which are in `offsets` and go to `sums`. Not inlined, so that all their
 // addresses are in registers.
 template <int rows, int vectors, class N>
-__attribute__((noinline)) void multiply_rows(const N* from, const std::int64_t* places,
+__attribute__((noinline)) void multiply_rows(const N* from, const std::int64_t* offsets,
                                              std::int64_t depth, const N* filters, N* to,
                                              const std::int64_t* sums) {
     Tile<N, rows, vectors> tile;
     tile.clear();
-    tile.add(depth, {from, places}, 0, 1, filters, vectors * kLanes<N>);
+    tile.add(depth, {from, offsets}, 0, 1, filters, vectors * kLanes<N>);
     tile.store(to, sums);
 }
 
 template <class T, int planes>
 class Worker {
     using N = Wide<T>;
-    using Cube = ISA::Cube<N, planes>;
+    using WinogradTile = ISA::WinogradTile<N, planes>;
 
    public:
     Worker(const Plan<T>& plan, const T* sources, const N* filters, T* targets)
@@ -118,11 +118,11 @@ class Worker {
     void multiply(const TileBox& box, const View<const T>& view) {
         const std::int64_t ins = plan_.conv.ins, stride = plan_.inputs_stride();
         zeros_.resize(static_cast<std::size_t>(ins));
-        transform_inputs<planes>(box, view, ins, zeros_.data(), points_.of(stride * Cube::points),
+        transform_inputs<planes>(box, view, ins, zeros_.data(), points_.of(stride * WinogradTile::points),
                                   ins, stride);
         count_ = box.count();
-        sums_.of(plan_.sums_stride() * Cube::points);
-        for (std::int64_t point = 0; point < Cube::points; ++point)
+        sums_.of(plan_.sums_stride() * WinogradTile::points);
+        for (std::int64_t point = 0; point < WinogradTile::points; ++point)
             for (std::int64_t panel = 0; panel < plan_.panels.count(); ++panel)
                 if (plan_.panels.width(panel) == kPanel<N>) multiply_panel<2>(point, panel);
                 else multiply_panel<1>(point, panel);
@@ -138,7 +138,7 @@ class Worker {
         for (std::int64_t i = 0; i < parts.count; ++i)
             with_constant<most_rows(vectors)>(parts[i].size(), [&](auto rows) {
                 const auto tile = static_cast<std::size_t>(parts[i].first);
-                multiply_rows<rows, vectors>(from, &plan_.places[tile], ins, filters, to,
+                multiply_rows<rows, vectors>(from, &plan_.offsets[tile], ins, filters, to,
                                              &plan_.sums[tile]);
             });
     }
@@ -152,7 +152,7 @@ class Worker {
                                                         at[1] * 2, at[2] * 2, nullptr,
                                                         elements.data());
             const N* const from = sums_.get() + tile * plan_.panels.all();
-            Cube cube;
+            WinogradTile cube;
             each_vector<N>(plan_.conv.outs, [&](std::int64_t c, auto) {
                 zeros += cube.outputs(from + c, stride, elements.data(), c);
             });
@@ -162,13 +162,13 @@ class Worker {
 
     // With channels first: by transposed copies.
     bool to_transposed_targets(const TileBox& box) {
-        const View<N> copies = box.copies(targets_room_, plan_.conv.outs, &TileAxis::given);
+        const View<N> copies = box.copies(targets_room_, plan_.conv.outs, &TileAxis::written);
         const bool finite = to_targets(box, copies);
-        box.each_row(copies, plan_.conv.target, [&](std::int64_t place, const N* row) {
+        box.each_row(copies, plan_.conv.target, [&](std::int64_t offset, const N* row) {
             transpose(
                 copies.elements[2].size(), plan_.conv.outs,
                 [&](auto i) { return row + i * plan_.conv.outs; },
-                [&](auto n) { return targets_ + place + n * plan_.conv.target.channel; });
+                [&](auto n) { return targets_ + offset + n * plan_.conv.target.channel; });
         });
         return finite;
     }
@@ -197,7 +197,7 @@ bool convolve(const Plan<T>& plan, const T* sources, const T* filters, T* target
 }
 
 template <class T>
-ConvKernels::Ready prepare(const ConvChoice& choice, bool forward, ConvKernels::Ready direct) {
+ConvFunction prepare(const ConvChoice& choice, bool forward, ConvFunction direct) {
     return [=, plan = std::make_shared<const Plan<T>>(choice.plan)](const void* a, const void* b,
                                                                     void* result) {
         const T *sources = in<T>(forward ? a : b), *filters = in<T>(forward ? b : a);
@@ -208,8 +208,8 @@ ConvKernels::Ready prepare(const ConvChoice& choice, bool forward, ConvKernels::
 
 }  // namespace
 
-ConvKernels::Ready ISA::winograd_conv(Type type, const ConvChoice& choice, bool forward,
-                                      ConvKernels::Ready direct) {
+ConvFunction ISA::winograd_conv(Type type, const ConvChoice& choice, bool forward,
+                                      ConvFunction direct) {
     return with_type(type, [&]<class T>(T) { return prepare<T>(choice, forward, direct); });
 }
 

@@ -1,7 +1,7 @@
-// The gradient of convolution in its filter, with three taps along each axis, by Winograd's algorithm.
+// The filter gradient of convolution with three taps along each axis, by Winograd's algorithm.
 //
-// It is the transpose of winograd.cpp. Two neighbouring gradients dy belong to four inputs d and three taps;
-// they add to the gradients of these taps, with
+// The algorithm is the transpose of that in winograd.cpp. Two neighbouring gradients dy belong to four inputs d and
+// three taps; they add to the gradients of these taps, with
 //
 //     m0 = (d0 - d2) * dy0       m1 = (d1 + d2) * (dy0 + dy1)
 //     m3 = (d1 - d3) * dy1       m2 = (d2 - d1) * (dy0 - dy1)
@@ -15,9 +15,9 @@
 // which are as many products of matrices. Some tiles at a time are transformed and multiplied: by a thread
 // alone, since cores may be far apart, and the sums of threads are added up in the end. Where so many sums
 // would be too much memory, all threads transform the same tiles, and each multiplies at some of the points.
-// Numbers that a tap has no part in are added and taken away again: errors are one and a half to two times those of the direct sums, and as large at a tap of small numbers as at
-// its neighbours. As in winograd.cpp, if a result is not finite, all are computed by the direct
-// algorithm.
+// Numbers that a tap has no part in are added and subtracted again: errors are one and a half to two times those of the
+// direct sums, and as large at a tap of small numbers as at its neighbours. As in winograd.cpp, if a result is not
+// finite, all are computed by the direct algorithm.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -32,8 +32,8 @@
 #include "parallel.hpp"
 #include "simd.hpp"
 #include "tile.hpp"
-#include "winograd_transforms.hpp"
 #include "winograd_tiles.hpp"
+#include "winograd_transforms.hpp"
 
 namespace backblocks {
 namespace {
@@ -54,7 +54,7 @@ struct Plan {
     using N = Wide<T>;
     const std::shared_ptr<const ConvPlan> kept;
     const ConvPlan& conv;
-    Panels<N> panels;
+    FilterPanels<N> panels;
     WinogradTiles tiles;
     std::int64_t boxes_at_once = 0;
     std::int64_t parts = 1;
@@ -114,7 +114,7 @@ __attribute__((noinline)) void add_rows(const N* x, std::int64_t x_pitch, const 
 template <class T, int planes>
 class Gradient {
     using N = Wide<T>;
-    static constexpr std::int64_t points = Cube<N, planes>::points;
+    static constexpr std::int64_t points = WinogradTile<N, planes>::points;
 
    public:
     Gradient(const Plan<T>& plan, const T* x, const T* dy)
@@ -168,7 +168,7 @@ class Gradient {
         if constexpr (std::is_same_v<T, N>)
             if (conv.channels_first()) {
                 transform_x(box.transposed(all_x_, conv.source, conv.ins, &TileAxis::read, scratch));
-                transform_dy(box.transposed(all_dy_, conv.target, conv.outs, &TileAxis::given, scratch));
+                transform_dy(box.transposed(all_dy_, conv.target, conv.outs, &TileAxis::written, scratch));
                 return;
             }
         transform_x(box.in_place(all_x_, conv.source, &TileAxis::sources));
@@ -224,7 +224,7 @@ bool inverse_transform(const Plan<T>& plan, const Wide<T>* sums, T* dw) {
     parallel_for(ins, plan.sums_size() * std::int64_t{sizeof(N)},
                  [&](std::int64_t begin, std::int64_t end) {
                      Vector<N> zeros{};
-                     Cube<N, planes> cube;
+                     WinogradTile<N, planes> cube;
                      for (std::int64_t c = begin; c < end; ++c)
                          each_vector<N>(outs, [&](std::int64_t n, auto) {
                              zeros += cube.tap_gradients(sums + c * plan.panels.all() + n,
@@ -253,7 +253,7 @@ bool run(const Plan<T>& plan, const T* x, const T* dy, T* dw) {
 }
 
 template <class T>
-ConvKernels::Ready prepare(const ConvChoice& choice, ConvKernels::Ready direct) {
+ConvFunction prepare(const ConvChoice& choice, ConvFunction direct) {
     return [=, plan = std::make_shared<const Plan<T>>(choice.plan)](const void* x, const void* dy,
                                                                     void* dw) {
         const bool finite = plan->tiles.points() == 64
@@ -265,8 +265,8 @@ ConvKernels::Ready prepare(const ConvChoice& choice, ConvKernels::Ready direct) 
 
 }  // namespace
 
-ConvKernels::Ready ISA::winograd_filter_grad(Type type, const ConvChoice& choice,
-                                             ConvKernels::Ready direct) {
+ConvFunction ISA::winograd_filter_grad(Type type, const ConvChoice& choice,
+                                             ConvFunction direct) {
     return with_type(type, [&]<class T>(T) { return prepare<T>(choice, direct); });
 }
 

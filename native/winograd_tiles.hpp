@@ -1,4 +1,4 @@
-// The tiles of Winograd's algorithm (see winograd.cpp): where they are, and their input transforms.
+// The tiles of Winograd's algorithm (winograd.cpp): where they are, and the transforms of their inputs.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "conv_pack.hpp"
 #include "conv_plan.hpp"
-#include "half.hpp"
+#include "dtypes.hpp"
 #include "memory.hpp"
 #include "simd.hpp"
 #include "transpose.hpp"
@@ -28,29 +28,29 @@ constexpr std::int64_t kLeastTilesOfBox = 24;
 struct TileAxis {
     std::int64_t sources, targets, first_element, step, tiles;
 
-    explicit TileAxis(const Sweep& sweep)
-        : sources(sweep.n),
-          targets(sweep.count),
-          first_element(sweep.taps[0].element),
-          step(sweep.taps.size() == 3 ? 2 : 1),
+    explicit TileAxis(const Phase& phase)
+        : sources(phase.n),
+          targets(phase.count),
+          first_element(phase.taps[0].element),
+          step(phase.taps.size() == 3 ? 2 : 1),
           tiles(div_up(targets, step)) {}
 
     // Whether targets along an axis are one element apart, and have so many taps, one element apart.
-    static bool fits(const LineAxis& axis, std::size_t taps) {
-        if (!axis.complete || axis.lines.size() != 1) return false;
-        const Sweep& sweep = axis.lines[0].sweep;
-        return sweep.stride == 1 && sweep.step == 1 && sweep.taps.size() == taps &&
-               sweep.taps.back().element - sweep.taps[0].element == static_cast<std::int64_t>(taps) - 1;
+    static bool fits(const SegmentedAxis& axis, std::size_t taps) {
+        if (!axis.complete || axis.phases.size() != 1) return false;
+        const Phase& phase = axis.phases[0];
+        return phase.stride == 1 && phase.step == 1 && phase.taps.size() == taps &&
+               phase.taps.back().element - phase.taps[0].element == static_cast<std::int64_t>(taps) - 1;
     }
 
     std::int64_t elements() const { return step == 2 ? 4 : 1; }
     std::int64_t element(std::int64_t tile) const { return first_element + tile * step; }
-    // The elements that some tiles read, and those they give.
+    // The source elements that some tiles read, and the target elements they write.
     Range read(Range some) const {
         return {std::clamp<std::int64_t>(element(some.first), 0, sources),
                 std::clamp<std::int64_t>(element(some.last - 1) + elements(), 0, sources)};
     }
-    Range given(Range some) const {
+    Range written(Range some) const {
         return {some.first * step, std::min(some.last * step, targets)};
     }
 };
@@ -71,12 +71,12 @@ struct View {
         for (int i = 0; i < planes * side; ++i, to += side) {
             const std::int64_t di = d + i / side, hi = h + i % side;
             const bool row = elements[0].has(di) && elements[1].has(hi);
-            const std::int64_t place = image * strides.image +
+            const std::int64_t offset = image * strides.image +
                                        (di - elements[0].first) * strides.element[0] +
                                        (hi - elements[1].first) * strides.element[1] +
                                        (w - elements[2].first) * strides.element[2];
             for (int j = 0; j < side; ++j)
-                to[j] = row && there[static_cast<std::size_t>(j)] ? first + place + j * strides.element[2]
+                to[j] = row && there[static_cast<std::size_t>(j)] ? first + offset + j * strides.element[2]
                                                                   : none;
         }
     }
@@ -88,7 +88,7 @@ struct WinogradTiles {
     std::array<Parts, 4> parts{};  // of the images, and of the tiles along each axis
 
     explicit WinogradTiles(const ConvPlan& plan) {
-        for (const LineAxis& axis : plan.axes) axes.emplace_back(axis.lines[0].sweep);
+        for (const SegmentedAxis& axis : plan.axes) axes.emplace_back(axis.phases[0]);
     }
 
     // Boxes of at most `room` tiles, whose numbers follow each other.
@@ -110,14 +110,14 @@ struct WinogradTiles {
 // the same sets of the cache.
 template <class N>
 constexpr std::int64_t point_stride(std::int64_t numbers) {
-    constexpr std::int64_t line = kCacheLine / sizeof(N);
-    return (div_up(numbers, line) | 1) * line;
+    constexpr std::int64_t line_size = kCacheLine / sizeof(N);
+    return (div_up(numbers, line_size) | 1) * line_size;
 }
 
 // Bytes of a tile's inputs and products at all points.
 template <class N>
 std::int64_t bytes_of_tile(const ConvPlan& plan, const WinogradTiles& tiles) {
-    return tiles.points() * (plan.ins + Panels<N>(plan).all()) * std::int64_t{sizeof(N)};
+    return tiles.points() * (plan.ins + FilterPanels<N>(plan).all()) * std::int64_t{sizeof(N)};
 }
 
 struct TileBox {
@@ -169,10 +169,10 @@ struct TileBox {
     View<const N> transposed(const N* from, const Strides& strides, std::int64_t channels,
                          Range (TileAxis::*elements)(Range) const, Scratch<N>& room) const {
         const View<N> view = copies(room, channels, elements);
-        each_row(view, strides, [&](std::int64_t place, N* row) {
+        each_row(view, strides, [&](std::int64_t offset, N* row) {
             transpose(
                 channels, view.elements[2].size(),
-                [&](auto c) { return from + place + c * strides.channel; },
+                [&](auto c) { return from + offset + c * strides.channel; },
                 [&](auto i) { return row + i * channels; });
         });
         return {view.first, view.elements, view.strides};
@@ -202,7 +202,7 @@ void transform_inputs(const TileBox& box, const View<const T>& view, std::int64_
         std::array<const T*, planes * 16> elements;
         view.template find<planes, 4>(image, axes[0].element(at[0]), axes[1].element(at[1]),
                                       axes[2].element(at[2]), zeros, elements.data());
-        Cube<N, planes> cube;
+        WinogradTile<N, planes> cube;
         each_vector<N>(channels, [&](std::int64_t c, auto) {
             cube.inputs(elements.data(), c, to + tile * pitch + c, stride);
         });
@@ -218,7 +218,7 @@ void transform_gradients(const TileBox& box, const View<const T>& view, std::int
         std::array<const T*, 8> elements;
         view.template find<(planes > 1 ? 2 : 1), 2>(image, at[0] * step, at[1] * 2, at[2] * 2, zeros,
                                                     elements.data());
-        Cube<N, planes> cube;
+        WinogradTile<N, planes> cube;
         each_vector<N>(channels, [&](std::int64_t c, auto) {
             cube.gradients(elements.data(), c, to + tile * pitch + c, stride);
         });

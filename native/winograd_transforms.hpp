@@ -1,5 +1,5 @@
-// The transforms of Winograd's algorithm: small cubes of inputs, filters and products, transformed to the
-// interpolation points and back (see winograd.cpp).
+// The transforms of Winograd's algorithm (winograd.cpp): of inputs, filters and gradients to the interpolation points,
+// and of products back from them.
 #pragma once
 
 #include <cstdint>
@@ -53,9 +53,10 @@ BACKBLOCKS_INLINE void filter_gradient_transform(V* m, int step) {
     m[2 * step] = outer - m3;
 }
 
-// A tile, of four by four and, if the depth has three taps, by four. Each plane is made in registers.
+// The transforms of a tile of four by four elements and, if the depth has three taps, by four. Each plane is
+// transformed in registers.
 template <class N, int planes>
-struct Cube {
+struct WinogradTile {
     using V = Vector<N>;
     static constexpr int points = planes * 16;
     V all[points];

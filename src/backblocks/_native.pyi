@@ -156,40 +156,40 @@ KERNELS: dict[str, str]
 # prepares a kernel. Wrong geometry is a ValueError.
 def max_pool(
     dtype: str,
-    cells: Sequence[int],
-    windows: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[int],
 ) -> Prepared: ...  # x -> y
 def max_pool_grad(
     dtype: str,
-    cells: Sequence[int],
-    windows: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[int],
 ) -> Prepared: ...  # x, dy -> dx
 def max_pool_grad_grad(
     dtype: str,
-    cells: Sequence[int],
-    windows: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[int],
 ) -> Prepared: ...  # x, ddx -> ddy
 def avg_pool(
     dtype: str,
-    cells: Sequence[int],
-    windows: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[int],
 ) -> Prepared: ...  # x -> y
 def avg_pool_grad(
     dtype: str,
-    cells: Sequence[int],
-    windows: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[int],
@@ -197,8 +197,8 @@ def avg_pool_grad(
 def max_pool_with_argmax(
     dtype: str,
     index: str,
-    cells: Sequence[int],
-    windows: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[int],
@@ -207,8 +207,8 @@ def max_pool_with_argmax(
 def max_pool_grad_with_argmax(
     dtype: str,
     index: str,
-    cells: Sequence[int],
-    windows: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[int],
@@ -217,8 +217,8 @@ def max_pool_grad_with_argmax(
 def max_pool_grad_grad_with_argmax(
     dtype: str,
     index: str,
-    cells: Sequence[int],
-    windows: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[int],
@@ -226,8 +226,8 @@ def max_pool_grad_grad_with_argmax(
 ) -> Prepared: ...  # ddx, argmax -> ddy
 def conv(
     dtype: str,
-    cells: Sequence[int],
-    outputs: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
@@ -237,8 +237,8 @@ def conv(
 ) -> Prepared: ...  # x, w -> y
 def conv_input_grad(
     dtype: str,
-    cells: Sequence[int],
-    outputs: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
@@ -248,8 +248,8 @@ def conv_input_grad(
 ) -> Prepared: ...  # w, dy -> dx
 def conv_filter_grad(
     dtype: str,
-    cells: Sequence[int],
-    outputs: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
@@ -259,8 +259,8 @@ def conv_filter_grad(
 ) -> Prepared: ...  # x, dy -> dw
 def depthwise_conv(
     dtype: str,
-    cells: Sequence[int],
-    outputs: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
@@ -270,8 +270,8 @@ def depthwise_conv(
 ) -> Prepared: ...  # x, w -> y
 def depthwise_conv_input_grad(
     dtype: str,
-    cells: Sequence[int],
-    outputs: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
@@ -281,8 +281,8 @@ def depthwise_conv_input_grad(
 ) -> Prepared: ...  # w, dy -> dx
 def depthwise_conv_filter_grad(
     dtype: str,
-    cells: Sequence[int],
-    outputs: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
@@ -292,8 +292,8 @@ def depthwise_conv_filter_grad(
 ) -> Prepared: ...  # x, dy -> dw
 def dilation(
     dtype: str,
-    cells: Sequence[int],
-    outputs: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
@@ -303,8 +303,8 @@ def dilation(
 ) -> Prepared: ...  # x, f -> y
 def dilation_input_grad(
     dtype: str,
-    cells: Sequence[int],
-    outputs: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
@@ -314,8 +314,8 @@ def dilation_input_grad(
 ) -> Prepared: ...  # x, f, dy -> dx
 def dilation_filter_grad(
     dtype: str,
-    cells: Sequence[int],
-    outputs: Sequence[int],
+    input_shape: Sequence[int],
+    output_shape: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],

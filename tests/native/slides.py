@@ -58,11 +58,11 @@ class Slide:
         return (batch, channels, *space) if self.first else (batch, *space, channels)
 
     @property
-    def cells(self):
+    def input_shape(self):
         return self.ordered(self.batch, self.space, self.groups * self.ins)
 
     @property
-    def outputs(self):
+    def output_shape(self):
         return self.ordered(self.batch, self.out_space, self.groups * self.outs)
 
     @property
@@ -85,8 +85,8 @@ class Slide:
         flat = (1,) * (3 - len(self.space))
         return {
             "dtype": np.dtype(dtype).name,
-            "cells": (self.batch, *flat, *self.space, self.groups * self.ins),
-            "outputs": (self.batch, *flat, *self.out_space, self.groups * self.outs),
+            "input_shape": (self.batch, *flat, *self.space, self.groups * self.ins),
+            "output_shape": (self.batch, *flat, *self.out_space, self.groups * self.outs),
             "taps": (*flat, *self.k),
             "strides": (*flat, *self.s),
             "dilations": (*flat, *self.d),
@@ -149,24 +149,24 @@ def slides(draw, dims=(2, 3), most_taps=4, room=7):
 # -- what would be unsafe -------------------------------------------------------------------------
 
 SAFE = {
-    "dtype": "float32", "cells": (1, 2, 2, 2, 2), "outputs": (1, 1, 1, 1, 4), "taps": (2, 2, 2),
+    "dtype": "float32", "input_shape": (1, 2, 2, 2, 2), "output_shape": (1, 1, 1, 1, 4), "taps": (2, 2, 2),
     "strides": (1, 1, 1), "dilations": (1, 1, 1), "pads": (0, 0, 0), "groups": 2,
     "channels_first": False,
 }  # fmt: skip
 UNSAFE = [  # entries of SAFE, and the rule that keeps them from being so
-    ({"outputs": {0: 2}}, "images"),
+    ({"output_shape": {0: 2}}, "images"),
     ({"groups": 0}, "groups"),
     ({"groups": 3}, "groups"),
-    ({"outputs": {4: 3}}, "groups"),
+    ({"output_shape": {4: 3}}, "groups"),
     ({"taps": {2: 0}}, "tap on every axis"),
     ({"strides": {2: 0}}, "strides"),
     ({"dilations": {2: -1}}, "dilations"),
     ({"pads": {1: -1}}, "pads"),
     ({"pads": {1: 2**61}}, "too large"),
     ({"dilations": {1: 2**61}}, "too large"),
-    ({"outputs": {2: 2}, "strides": {1: 2**61}}, "too large"),
-    ({"cells": {2: 2**61}}, "too large"),
-    ({"cells": {2: -2}}, "negative"),
+    ({"output_shape": {2: 2}, "strides": {1: 2**61}}, "too large"),
+    ({"input_shape": {2: 2**61}}, "too large"),
+    ({"input_shape": {2: -2}}, "negative"),
 ]
 
 
@@ -186,7 +186,7 @@ def a_byte_off(array):
     return bytes_.view(array.dtype).reshape(array.shape)
 
 
-SMALL = {  # at the edge of what sums by fewer products take
+SMALL = {  # at the edge of what Winograd takes
     "taps beyond the depth": {
         "space": (1, 20, 20),
         "k": (3, 3, 3),
@@ -202,7 +202,7 @@ SMALL = {  # at the edge of what sums by fewer products take
 
 @st.composite
 def many_small_images(draw):
-    """So many images that sums by fewer products pay, with axes that taps may reach beyond."""
+    """So many images that Winograd pays, with axes that taps may reach beyond."""
     rank = draw(st.sampled_from([2, 3]))
     space = tuple(draw(st.integers(1, 4)) for _ in range(rank))
     k = (draw(st.sampled_from([1, 3])),) * (rank - 2) + tuple(
@@ -217,7 +217,7 @@ def many_small_images(draw):
 
 @st.composite
 def images_for_three_taps(draw):
-    """Images and volumes that are large enough for sums by fewer products."""
+    """Images and volumes that are large enough for Winograd."""
     low, rank = draw(st.sampled_from([(18, 2), (9, 3)]))
     space = tuple(draw(st.integers(low, low + 4)) for _ in range(rank))
     pads = tuple((draw(st.integers(0, 3)), draw(st.integers(0, 3))) for _ in range(rank))

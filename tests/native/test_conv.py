@@ -24,7 +24,7 @@ def compare(dtype, first, seed=0, **windows):
     """Convolves and sends back natively and as the reference does; gives the results."""
     slide = Slide(**windows, first=first)
     rng = np.random.default_rng(seed)
-    shapes = slide.cells, slide.filter, slide.outputs
+    shapes = slide.input_shape, slide.filter, slide.output_shape
     return compare_arrays(slide, *(rng.standard_normal(shape).astype(dtype) for shape in shapes))
 
 
@@ -128,7 +128,7 @@ def test_any_geometry_agrees_with_the_reference(problem, groups, ins, outs, dtyp
 
 
 @pytest.mark.parametrize("space", [(32, 32), (8, 16, 16)])
-def test_sums_of_fewer_products_are_closer_than_plain_ones(space):
+def test_winograd_sums_are_closer_than_plain_ones(space):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, *space, 64)).astype(np.float32)
     f = rng.standard_normal((*(3 for _ in space), 64, 64)).astype(np.float32)
@@ -147,9 +147,9 @@ def test_sums_of_fewer_products_are_closer_than_plain_ones(space):
 @FORMATS
 @pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan, 3e38])
 @pytest.mark.parametrize("where", ["cells", "filter"])
-def test_sums_of_fewer_products_keep_what_is_not_finite_where_it_is(where, odd, first):
+def test_winograd_sums_keep_what_is_not_finite_where_it_is(where, odd, first):
     slide = Slide(space=(17, 18), k=(3, 3), pads=((1, 1), (1, 1)), ins=32, outs=64, first=first)
-    x, f = (np.ones(shape, np.float32) for shape in (slide.cells, slide.filter))
+    x, f = (np.ones(shape, np.float32) for shape in (slide.input_shape, slide.filter))
     spoiled = x if where == "cells" else f
     spoiled[spoiled.shape[0] // 2, 2, 2, 3] = odd
     compare_arrays(slide, x, f, x.repeat(2, 1 if first else 3))
@@ -209,8 +209,8 @@ def test_strides_and_dilations_without_effect_may_be_huge():
 def test_sizes_of_arrays_that_nobody_has_take_no_time(kernel):
     for huge in (
         {"taps": {0: 2**40}},
-        {"outputs": {1: 2**40}},
-        {"cells": {1: 2**40}},
+        {"output_shape": {1: 2**40}},
+        {"input_shape": {1: 2**40}},
     ):
         prepared = getattr(_native, kernel)(**changed(SAFE, huge))
         with pytest.raises(TypeError, match="prepared for"):

@@ -29,7 +29,7 @@ def compare(dtype, first, seed=0, spoil=None, **windows):
     """
     slide = Slide(**windows, first=first)
     rng = np.random.default_rng(seed)
-    x, dy = (rng.standard_normal(n).astype(dtype) for n in (slide.cells, slide.outputs))
+    x, dy = (rng.standard_normal(n).astype(dtype) for n in (slide.input_shape, slide.output_shape))
     if spoil:
         for array in (x, dy):
             array[rng.random(array.shape) < spoil] = rng.choice([np.inf, -np.inf, np.nan])
@@ -113,7 +113,7 @@ def test_few_channels_agree_with_the_reference(problem, ins, outs, dtype, spoil,
 
 
 @pytest.mark.parametrize("space", [(48, 48), (12, 20, 20)])
-def test_sums_of_fewer_products_are_about_as_close_as_plain_ones(space):
+def test_winograd_sums_are_about_as_close_as_plain_ones(space):
     rng = np.random.default_rng(0)
     x, dy = (rng.standard_normal((2, *space, 64)).astype(np.float32) for _ in range(2))
     name = {2: "Conv2DBackpropFilter", 3: "Conv3DBackpropFilterV2"}[len(space)]
@@ -137,9 +137,9 @@ def test_sums_of_fewer_products_are_about_as_close_as_plain_ones(space):
 @FORMATS
 @pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan, 3e38])
 @pytest.mark.parametrize("where", ["cells", "outputs"])
-def test_sums_of_fewer_products_keep_what_is_not_finite_where_it_is(where, odd, first):
+def test_winograd_sums_keep_what_is_not_finite_where_it_is(where, odd, first):
     slide = Slide(space=(21, 22), k=(3, 3), pads=((1, 1), (1, 1)), ins=48, outs=64, first=first)
-    x, dy = (np.ones(shape, np.float32) for shape in (slide.cells, slide.outputs))
+    x, dy = (np.ones(shape, np.float32) for shape in (slide.input_shape, slide.output_shape))
     (x if where == "cells" else dy)[0, 2, 2, 3] = odd
     compare_arrays(slide, x, dy)
 
@@ -194,7 +194,7 @@ def test_geometry_that_would_be_unsafe_is_refused(change, rule):
 FAR = 2**59
 HUGE = {  # every number that may be huge, and the sum that comes out for each co
     "padding": ({"pads": (FAR, FAR, FAR)}, 0),
-    "strides": ({"outputs": (1, 1, 1, 2, 4), "taps": (1, 1, 1), "strides": (1, 1, FAR)}, 1),
+    "strides": ({"output_shape": (1, 1, 1, 2, 4), "taps": (1, 1, 1), "strides": (1, 1, FAR)}, 1),
     "dilations": ({"dilations": (FAR, FAR, FAR)}, 1),
     "strides without effect": ({"strides": (2**62,) * 3, "taps": (1, 1, 1)}, 1),
 }
@@ -206,7 +206,7 @@ HUGE = {  # every number that may be huge, and the sum that comes out for each c
 def test_what_may_be_huge_does_no_harm(what, first, dtype):
     change, total = HUGE[what]
     how = {**SAFE, "dtype": dtype, "channels_first": first, **change}
-    x, dy = np.ones((1, 2, 2, 2, 2), dtype), np.ones(how["outputs"], dtype)
+    x, dy = np.ones((1, 2, 2, 2, 2), dtype), np.ones(how["output_shape"], dtype)
     dw, guards = guarded((*how["taps"], 1, 4), dtype)
     _native.conv_filter_grad(**how)(x, dy, dw)
     assert (dw.sum(axis=(0, 1, 2, 3)) == total).all()

@@ -27,7 +27,7 @@ def compare(dtype, first, *, channels=1, multiplier=1, special=None, seed=0, **w
     """Convolves and sends back natively and as the reference does; gives the results."""
     slide = Slide(**windows, first=first, groups=channels, outs=multiplier)
     rng = np.random.default_rng(seed)
-    shapes = slide.cells, (*slide.k, channels, multiplier), slide.outputs
+    shapes = slide.input_shape, (*slide.k, channels, multiplier), slide.output_shape
     x, f, dy = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
     if special is not None:
         for array in (x, f, dy):
@@ -189,7 +189,8 @@ def test_volumes_are_convolved_as_images_are():
     x, f = np.ones((1, 3, 4, 5, 9), np.float32), np.ones((3, 3, 3, 1, 9), np.float32)
     y, df = np.zeros_like(x), np.zeros_like(f)
     how = {
-        **SAFE, "cells": x.shape, "outputs": x.shape, "taps": (3, 3, 3), "pads": (1, 1, 1), "groups": 9
+        **SAFE, "input_shape": x.shape, "output_shape": x.shape, "taps": (3, 3, 3), "pads": (1, 1, 1),
+        "groups": 9,
     }  # fmt: skip
     for kernel, arrays in [
         (_native.depthwise_conv, (x, f)),

@@ -25,7 +25,7 @@ def compare(dtype, *, channels=1, special="no ties", seed=0, **windows):
     """Dilates and sends back natively and as the reference does; gives the results."""
     slide = Slide(**windows, groups=channels)
     rng = np.random.default_rng(seed)
-    shapes = slide.cells, (*slide.k, channels), slide.outputs
+    shapes = slide.input_shape, (*slide.k, channels), slide.output_shape
     x, f = (rng.standard_normal(shape).astype(dtype) for shape in shapes[:2])
     dy = rng.integers(-9, 9, shapes[2]).astype(dtype)  # whose sums are exact in any order
     if VALUES[special]:
@@ -141,7 +141,12 @@ def test_the_ops_use_the_kernels_but_for_taps_too_far_apart():
 
 # -- what would be unsafe -------------------------------------------------------------------------
 
-IMAGES = {**SAFE, "cells": (1, 1, 2, 2, 2), "outputs": (1, 1, 1, 1, 2), "taps": (1, 2, 2)}
+IMAGES = {
+    **SAFE,
+    "input_shape": (1, 1, 2, 2, 2),
+    "output_shape": (1, 1, 1, 1, 2),
+    "taps": (1, 2, 2),
+}
 
 
 @pytest.mark.parametrize("kernel", kernels(), ids=lambda kernel: kernel.__name__)
@@ -150,9 +155,9 @@ IMAGES = {**SAFE, "cells": (1, 1, 2, 2, 2), "outputs": (1, 1, 1, 1, 2), "taps": 
     [
         *UNSAFE,
         ({"groups": 1}, "each input channel"),
-        ({"outputs": {4: 4}}, "one output"),
+        ({"output_shape": {4: 4}}, "one output"),
         ({"channels_first": True}, "last axis"),
-        ({"cells": {1: 2}}, "no depth"),
+        ({"input_shape": {1: 2}}, "no depth"),
         ({"taps": {0: 2}}, "no depth"),
         ({"pads": {0: 1}}, "no depth"),
         ({"dilations": {1: 2**16}}, "too far apart"),

@@ -523,8 +523,8 @@ def test_windows_of_more_cells_than_16_bits_can_number(half, channels):
         (volume(1, 1, 1, 1, 1), (0, 2, 2), TWOS, NONE, "window"),
         (volume(1, 1, 1, 1, 1), TWOS, (2, 0, 2), NONE, "strides"),
         (volume(1, 1, 1, 1, 1), TWOS, TWOS, (0, 0, -1), "pads"),
-        (volume(1, 1, 1, 1, 1), TWOS, TWOS, (0, 0, 2), "real cell"),
-        (volume(1, 1, 1, 3, 1), TWOS, TWOS, NONE, "real cell"),
+        (volume(1, 1, 1, 1, 1), TWOS, TWOS, (0, 0, 2), "real element"),
+        (volume(1, 1, 1, 3, 1), TWOS, TWOS, NONE, "real element"),
         (volume(1, 1, 1, 2, 1), TWOS, (2, 2, 2**61), NONE, "too large"),
     ],
 )

@@ -7,10 +7,10 @@ from slides import SAFE, a_byte_off, assert_untouched, guarded
 from backblocks import _native
 
 CELLS, WINDOWS = (1, 2, 2, 2, 2), (1, 1, 1, 1, 2)
-POOL = {"dtype": "float32", "cells": CELLS, "windows": WINDOWS}
+POOL = {"dtype": "float32", "input_shape": CELLS, "output_shape": WINDOWS}
 POOL |= {"window": (2, 2, 2), "strides": (2, 2, 2), "pads": (0, 0, 0)}
 ARGMAX = {**POOL, "index": "int32", "of_batch": False}
-IMAGE = {**SAFE, "cells": (1, 1, 2, 2, 2), "outputs": (1, 1, 1, 1, 2), "taps": (1, 2, 2)}
+IMAGE = {**SAFE, "input_shape": (1, 1, 2, 2, 2), "output_shape": (1, 1, 1, 1, 2), "taps": (1, 2, 2)}
 MATMUL = {"dtype": "float32", "rows": 4, "inner": 2, "columns": 8, "batch": []}
 MATMUL |= {"a_transposed": False, "b_transposed": False}
 MATMUL_SIZES = {"a": 8, "b": 16, "p": 32}

@@ -129,7 +129,7 @@ class Call:
 
     @property
     def fused(self):
-        """Whether a kernel may make sums by fewer products: NaN would show in neighbours."""
+        """Whether a kernel may run Winograd's algorithm: NaN would show in neighbours."""
         linear = {access.rule for access in self.access_maps} <= {"sum", "apply"}
         return linear and self.op.name in fuzz.OPS
 

@@ -359,8 +359,8 @@ def native_conv(
     )
 
 
-_MOST_REACH = 2**16
-"""Taps further apart than this, in all cells from the first to the last, are not for the kernels."""
+_MOST_SPANNED = 2**16
+"""The most cells that a dilated window may span for the kernels, from its first tap to its last."""
 
 
 def native_by_channel(
@@ -376,6 +376,6 @@ def native_by_channel(
         return None
     *k, channels, multiplier = sizes
     _, *d, _ = channels_last(windows["dilations"], windows["data_format"])
-    if math.prod((n - 1) * step + 1 for n, step in zip(k, d, strict=True)) > _MOST_REACH:
+    if math.prod((n - 1) * step + 1 for n, step in zip(k, d, strict=True)) > _MOST_SPANNED:
         return None
     return native_conv(kernel, input, (*k, 1, channels * multiplier), dtype, **windows)

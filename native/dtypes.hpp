@@ -1,5 +1,5 @@
-// The number types of the kernels, and how the half types widen to float and round back from it.
-// Plain integer arithmetic without branches: loops over it become vector code on any machine.
+// Element types: dtypes by name, float16 and bfloat16 as structs, and their conversion to float and back. Conversions
+// are integer arithmetic without branches, so that loops over them become vector code on any machine.
 #pragma once
 
 #include <bit>
@@ -39,7 +39,7 @@ struct WrongType : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-// Calls f with a number of the floating-point type, and gives what f gives.
+// Dispatches on a floating-point type: calls f with a number of that type, and gives what f gives.
 template <class F>
 auto with_type(Type type, F f) {
     switch (type) {
@@ -51,6 +51,7 @@ auto with_type(Type type, F f) {
     }
 }
 
+// The memory of a kernel's inputs and outputs, as arrays of T.
 template <class T>
 const T* in(const void* array) {
     return static_cast<const T*>(array);
@@ -61,7 +62,7 @@ T* out(void* array) {
     return static_cast<T*>(array);
 }
 
-// The type in which sums and comparisons of T are made.
+// The accumulator type of T, in which its sums are made: float for half types.
 template <class T>
 struct WideOf {
     using type = float;

@@ -1,4 +1,4 @@
-#include "limits.hpp"
+#include "roofline.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,15 +10,15 @@
 namespace backblocks::ISA {
 namespace {
 
-// Part of a cache line, wherever it stands.
+// A vector of a cache line, at any address.
 using Part [[gnu::vector_size(kVectorBytes), gnu::aligned(1), gnu::may_alias]] = std::uint64_t;
 constexpr std::size_t kParts = kCacheLine / kVectorBytes;
 
-struct Line {
+struct CacheLine {
     Vector<std::uint64_t> parts[kParts];
 };
 
-// A result nobody reads keeps the compiler from leaving out the work that led to it.
+// A result that is stored keeps the compiler from leaving out the work that led to it.
 std::atomic<std::uint64_t> sink;
 
 // Block i of n, cut at cache lines.
@@ -31,8 +31,8 @@ std::span<Byte> block(std::span<Byte> all, std::int64_t i, std::int64_t n) {
     return all.subspan(at(i), at(i + 1) - at(i));
 }
 
-void read(std::span<const std::byte> from, Line& all) {
-    Line sum = all;  // in registers
+void read(std::span<const std::byte> from, CacheLine& all) {
+    CacheLine sum = all;  // in registers
     for (std::size_t at = 0; at < from.size(); at += kCacheLine) {
         for (std::size_t i = 0; i < kParts; ++i)
             sum.parts[i] |= *reinterpret_cast<const Part*>(from.data() + at + i * kVectorBytes);
@@ -40,8 +40,8 @@ void read(std::span<const std::byte> from, Line& all) {
     all = sum;
 }
 
-void write(const Line& line, std::span<std::byte> to, bool around_cache) {
-    const Line same = line;  // in registers
+void write(const CacheLine& line, std::span<std::byte> to, bool around_cache) {
+    const CacheLine same = line;  // in registers
     for (std::size_t at = 0; at < to.size(); at += kCacheLine) {
         auto* parts = reinterpret_cast<Part*>(to.data() + at);
         if (around_cache) stream_line(&line, parts);
@@ -50,7 +50,8 @@ void write(const Line& line, std::span<std::byte> to, bool around_cache) {
     }
 }
 
-// What comes before the first whole line is left out, as block() leaves out what comes after the last.
+// The bytes from the first whole cache line on. Bytes before it are left out, as block() leaves out those after the
+// last one.
 std::span<std::byte> from_line(std::span<std::byte> all) {
     const auto past = reinterpret_cast<std::uintptr_t>(all.data()) % kCacheLine;
     return all.subspan(std::min(all.size(), past ? kCacheLine - past : 0));
@@ -70,7 +71,7 @@ void stream(std::span<const std::span<const std::byte>> inputs, std::span<std::b
     }
     const auto blocks = static_cast<std::int64_t>(longest / kBlock + 1);
     parallel_for(blocks, static_cast<std::int64_t>(bytes), [&](std::int64_t first, std::int64_t last) {
-        Line all{};
+        CacheLine all{};
         // Some machines write zeros twice as fast as numbers.
         for (auto& part : all.parts) part += 1;
         for (std::int64_t i = first; i < last; ++i) {
@@ -112,6 +113,6 @@ double multiply_add(bool doubles, std::int64_t steps) {
 
 }  // namespace
 
-const LimitKernels limit_kernels{stream, multiply_add};
+const RooflineKernels roofline_kernels{stream, multiply_add};
 
 }  // namespace backblocks::ISA

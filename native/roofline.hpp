@@ -1,4 +1,5 @@
-// What the machine can do at most: the yardsticks of the benchmark. No Python in here.
+// Measures the limits of the machine for the benchmark's roofline: memory bandwidth and peak rate of multiply-adds. No
+// Python in here.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,8 @@
 
 namespace backblocks {
 
-struct LimitKernels {
-    // Reads every input once and writes the output once, as no kernel can do with less.
+struct RooflineKernels {
+    // Reads every input once and writes the output once: the least memory traffic that a kernel can have.
     void (*stream)(std::span<const std::span<const std::byte>> inputs, std::span<std::byte> output,
                    bool around_cache);
     // Multiplies and adds in registers on every thread; gives the number of operations.
@@ -17,7 +18,7 @@ struct LimitKernels {
 
 #ifdef ISA
 namespace ISA {
-extern const LimitKernels limit_kernels;
+extern const RooflineKernels roofline_kernels;
 }
 #endif
 

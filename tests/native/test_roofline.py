@@ -1,4 +1,4 @@
-"""The yardsticks really read and write what they say."""
+"""The kernels that measure the roofline really read, write and compute what they say."""
 
 import numpy as np
 import pytest
