@@ -159,10 +159,9 @@ Choice explain(const Conv& conv, ConvPass of) {
     if (algorithm == DepthwiseAlgorithm::zeros) return {kIsaName, "zeros", reason};
     if (algorithm == DepthwiseAlgorithm::direct) {
         Choice choice{kIsaName, "depthwise, direct", reason};
-        const Direct<T> rows(pass);
+        const std::int64_t rows = pass->rows();
         choice.with("positions x vectors of sums", {kSums / 2, 2});
-        return choice.with_loop(
-            of_filter ? FilterSums<Wide<T>>(*pass, rows.rows()).parts : rows.rows(), pass->bytes<T>());
+        return choice.with_loop(of_filter ? FilterSums<Wide<T>>(*pass, rows).parts : rows, pass->bytes<T>());
     }
     Choice choice{kIsaName, "depthwise, packed", reason};
     const Packing packing(*pass);
@@ -186,12 +185,13 @@ ConvFunction convolve(const Conv& conv, bool back) {
     const auto zero = [=](void* result) { std::fill_n(out<T>(result), pass->out.size(), T{}); };
     const DepthwiseAlgorithm algorithm = choose_depthwise<T>(*pass).algorithm;
     if (algorithm == DepthwiseAlgorithm::zeros) return [=](auto, auto, void* result) { zero(result); };
-    if (algorithm == DepthwiseAlgorithm::direct)
-        return [=, rows = std::make_shared<const Direct<T>>(pass)](const void* a, const void* b,
-                                                                   void* result) {
-            if (!pass->complete()) zero(result);
-            rows->run(in<T>(back ? b : a), in<T>(back ? a : b), out<T>(result));
-        };
+    if constexpr (kHasDirect<T>)
+        if (algorithm == DepthwiseAlgorithm::direct)
+            return [=, direct = std::make_shared<const Direct<T>>(pass)](const void* a, const void* b,
+                                                                         void* result) {
+                if (!pass->complete()) zero(result);
+                direct->run(in<T>(back ? b : a), in<T>(back ? a : b), out<T>(result));
+            };
     return [=, packing = Packing(*pass)](const void* a, const void* b, void* result) {
         if (!pass->complete()) zero(result);
         convolve_packed(*pass, packing, in<T>(back ? b : a), in<T>(back ? a : b), out<T>(result));

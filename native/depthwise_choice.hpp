@@ -16,6 +16,11 @@ enum class DepthwiseAlgorithm {
     packed,  // depthwise_pack.hpp
 };
 
+// Whether there is a direct algorithm for T. Before AVX2 a half is widened in so many instructions that it must not be
+// done for every tap.
+template <class T>
+constexpr bool kHasDirect = kVectorBytes >= 32 || std::is_same_v<T, Wide<T>>;
+
 template <class T>
 Chosen<DepthwiseAlgorithm> choose_depthwise(const Pass& pass) {
     using enum DepthwiseAlgorithm;
@@ -24,9 +29,7 @@ Chosen<DepthwiseAlgorithm> choose_depthwise(const Pass& pass) {
         return {packed, "channels are first, or have several filters: vectors run over positions"};
     if (pass.filters < kLanes<Wide<T>>)
         return {packed, "there are fewer channels than a vector has lanes: vectors run over positions"};
-    // Before AVX2 a half is widened in so many instructions that it must not be done for every tap.
-    constexpr bool slow_halves = kVectorBytes < 32;
-    if (slow_halves && !std::is_same_v<T, Wide<T>>)
+    if (!kHasDirect<T>)
         return {packed, "without instructions for it, halves are widened once, and not for every tap"};
     return {direct, "channels are last and fill vectors: elements are read in place"};
 }

@@ -73,10 +73,7 @@ class Direct {
                         targets_[i][static_cast<std::size_t>(phase.target(j))] = {&phase, &segment, j};
         }
     }
-    Direct(const Direct&) = delete;  // targets point to lines
-
-    // Rows of targets.
-    std::int64_t rows() const { return pass_.out.images * pass_.out.n[0] * pass_.out.n[1]; }
+    Direct(const Direct&) = delete;  // targets_ points to phases
 
     void run(const T* in, const T* f, T* out) const {
         // Streaming stores of whole cache lines, if the result is too large for the cache.
@@ -89,7 +86,7 @@ class Direct {
         N* weights = room.of(pass_.taps() * weight_step());
         for (std::int64_t t = 0; t < pass_.taps(); ++t)
             widen_weights(f + t * pass_.filters, weights + t * weight_step());
-        parallel_for(rows(), pass_.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(pass_.rows(), pass_.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
             each_row_segment(begin, end, [&](const RowSegment& segment) {
                 add_up(segment, in + segment.from, weights, out + segment.to, streamed);
             });
@@ -98,10 +95,10 @@ class Direct {
     }
 
     void multiply(const T* x, const T* dy, T* df) const {
-        FilterSums<N> all(pass_, rows());
+        FilterSums<N> all(pass_, pass_.rows());
         parallel_for(all.parts, pass_.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t part = begin; part < end; ++part)
-                each_row_segment(rows() * part / all.parts, rows() * (part + 1) / all.parts,
+                each_row_segment(pass_.rows() * part / all.parts, pass_.rows() * (part + 1) / all.parts,
                                  [&](const RowSegment& segment) {
                                      add_products(segment, x + segment.from, dy + segment.to, all.part(part));
                                  });

@@ -120,10 +120,11 @@ ConvFunction filter_grad(const Conv& conv) {
         return [=](auto, auto, void* df) {
             std::fill_n(out<T>(df), pass->taps() * pass->filters, T{});
         };
-    if (algorithm == DepthwiseAlgorithm::direct)
-        return [=, rows = std::make_shared<const Direct<T>>(pass)](auto x, auto dy, void* df) {
-            rows->multiply(in<T>(x), in<T>(dy), out<T>(df));
-        };
+    if constexpr (kHasDirect<T>)
+        if (algorithm == DepthwiseAlgorithm::direct)
+            return [=, direct = std::make_shared<const Direct<T>>(pass)](auto x, auto dy, void* df) {
+                direct->multiply(in<T>(x), in<T>(dy), out<T>(df));
+            };
     return [=, packing = Packing(*pass)](const void* x, const void* dy, void* df) {
         multiply_packed(*pass, packing, in<T>(x), in<T>(dy), out<T>(df));
     };

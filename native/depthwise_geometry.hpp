@@ -76,6 +76,8 @@ struct Pass {
         return std::all_of(axes.begin(), axes.end(), [](auto& axis) { return axis.complete(); });
     }
     std::int64_t numbers() const { return in.size() + out.size(); }
+    // Rows of targets.
+    std::int64_t rows() const { return out.images * out.n[0] * out.n[1]; }
     // The work, in bytes for parallel_for.
     template <class T>
     std::int64_t bytes() const {
