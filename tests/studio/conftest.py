@@ -137,12 +137,12 @@ class Studio:
     def post(self, path: str, body: bytes) -> tuple[int, bytes, Any]:
         return self.ask("POST", path, body, Cookie=self.cookie, Origin=f"http://{self.host}")
 
-    def tab(self, again: Tab | None = None) -> Tab:
-        """A new tab; or one that comes `again` after its connection was lost."""
+    def tab(self, again: Tab | None = None, name: str = "") -> Tab:
+        """A new tab, by the name it gives itself; or one that comes `again` after its connection was lost."""
         if not self.cookie:
             self.enter()
         opening = connect(
-            f"ws://{self.host}/socket",
+            f"ws://{self.host}/socket?tab={name}",
             origin=f"http://{self.host}",
             additional_headers={"Cookie": self.cookie},
             max_size=None,

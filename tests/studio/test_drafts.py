@@ -246,7 +246,7 @@ def test_after_a_kill_the_draft_is_there_and_the_file_is_as_it_was(start):
     assert opened["document"]["title"] == "mine"
     assert list(opened["document"]["blocks"]) == ["a", "b"]
     assert opened["draft"]["changes"] == 2
-    assert (opened["revision"], opened["saved_revision"]) == (2, 0)
+    assert (opened["revision"], opened["saved"]["title"]) == (2, START["title"])
 
 
 @pytest.mark.long
@@ -314,7 +314,7 @@ def test_damage_to_the_only_change_is_told_too(start, path):
     journal = damaged(studio, b'["title"]')
     studio = start()
     tab = studio.tab()
-    which = {"path": path} if path else {"unsaved": tab.heard[0]["unsaved"][0]["name"]}
+    which = {"path": path} if path else {"unsaved": tab.hear("drafts")["drafts"][0]["name"]}
     again = tab.open(**which)
     assert again["document"] == opened["document"]
     assert again["draft"]["changes"] == 0
@@ -345,8 +345,8 @@ def test_a_page_without_a_file_is_found_again(start):
     tab.change(opened["page"], title("new"))
     studio.kill()
     tab = start().tab()
-    (found,) = tab.heard[0]["unsaved"]
-    assert (found["name"], found["title"], found["changes"]) == (opened["unsaved"], "new", 1)
+    (found,) = tab.hear("drafts")["drafts"]
+    assert (found["name"], found["document"]["title"]) == (opened["unsaved"], "new")
     again = tab.open(unsaved=found["name"])
     assert again["document"]["title"] == "new"
     tab.send("revert", page=again["page"])
@@ -364,12 +364,13 @@ def test_a_draft_whose_file_was_deleted_is_listed_and_opens_as_a_page_without_on
     tab.change(page, title("mine"))
     tab.hear("journaled")
     studio.kill()
-    assert "unsaved" not in start().tab().heard[0]
+    assert start().tab().hear("drafts")["drafts"] == []
     file.unlink()
     tab = start().tab()
-    (found,) = tab.heard[0]["unsaved"]
-    assert (found["title"], found["changes"], found["lost"]) == ("mine", 1, str(file))
+    (found,) = tab.hear("drafts")["drafts"]
+    assert (found["document"]["title"], found["lost"]) == ("mine", str(file))
     again = tab.open(unsaved=found["name"])
+    assert again["saved"] is None  # no file holds it
     assert (again["document"]["title"], again.get("path", "")) == ("mine", "")
     tab.send("revert", page=again["page"])
     tab.hear("changed")
@@ -424,7 +425,7 @@ def test_a_draft_of_a_file_that_was_changed_meanwhile_does_not_overwrite_it(star
     tab = start().tab()
     opened = tab.open(path="p.page.json")
     assert opened["document"]["title"] == "mine"
-    assert "saved_revision" not in opened  # -1: the file holds none of its revisions
+    assert opened["saved"]["title"] == "theirs"
     tab.send("save", page=opened["page"])
     assert tab.hear("save refused")["reason"] == "changed outside"
     assert json.loads(file.read_text())["title"] == "theirs"

@@ -16,7 +16,7 @@ import { retryLoad } from "./net/retry.ts";
 import { studio, useStudio } from "./state/store.ts";
 import { App } from "./view/App.tsx";
 import { useSettings } from "./view/settings.ts";
-import { ui } from "./view/ui.ts";
+import { restoreTabs } from "./view/tab-state.ts";
 
 /** Loads the op registry; pages are drawn before and redrawn with it. */
 async function loadOps(): Promise<void> {
@@ -24,13 +24,12 @@ async function loadOps(): Promise<void> {
   studio.setOps(ops);
 }
 
-/** Opens the page of the command line once, after the server's welcome. */
+/** Opens the pages of this tab once, after the server's welcome. */
 function openStart(): void {
   const stop = useStudio.subscribe(({ welcome }) => {
     if (welcome === null) return;
     stop();
-    if (welcome.start) void ui.openPage({ path: welcome.start });
-    else studio.listFiles();
+    void restoreTabs();
   });
 }
 

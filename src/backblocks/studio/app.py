@@ -36,10 +36,12 @@ from backblocks.errors import OpError
 from backblocks.studio import ipc
 from backblocks.studio import messages as m
 from backblocks.studio.auth import AuthMiddleware, Credentials
+from backblocks.studio.drafts import list_drafts
 from backblocks.studio.open_pages import OpenPage, OpenPages, Refusal, read_document
 from backblocks.studio.page_runner import RunProcesses
 from backblocks.studio.process_pool import ProcessPool, TaskError, internal_error
 from backblocks.studio.state_folder import StateFolder
+from backblocks.studio.tab_states import TabStates
 from backblocks.studio.workspace import OutsideWorkspace, Workspace
 
 STATIC = Path(__file__).parent / "static"
@@ -49,8 +51,10 @@ MAX_ARRAY_BYTES = 1 << 30
 """The largest file of arrays that can be dropped on a page."""
 MAX_QUEUED = 20_000
 """Messages for a tab that does not read them: then it is disconnected, until it comes back."""
-_CLOSE_DELAY = 600.0
+_CLOSE_DELAY = 10.0
 """Seconds that a page stays open after its last tab is gone, as when a browser loads it again."""
+_RUN_ALONE = 600.0
+"""Seconds that a page which runs may stay open without a tab."""
 
 _log = logging.getLogger("uvicorn.error")
 _commands = msgspec.json.Decoder(m.ClientMessages)
@@ -64,6 +68,8 @@ class Tab:
 
     def __init__(self, socket: WebSocket, studio: Studio) -> None:
         self.number = next(self._numbers)
+        self.name = socket.query_params.get("tab", "")
+        """The name that the tab has given itself, which it has again when it is reloaded."""
         self._socket = socket
         self._studio = studio
         self._pages = studio.pages
@@ -80,9 +86,11 @@ class Tab:
     async def run(self) -> None:
         """Receives commands until the tab is closed."""
         await self._socket.accept()
-        self.send(await self._studio.welcome())
+        self.send(await self._studio.welcome(self))
         self._sending = asyncio.create_task(self._send_forever())
+        self._studio.tabs[self.number] = self
         try:
+            self.send(await self._studio.drafts())
             while True:
                 message = await self._socket.receive()
                 if message["type"] == "websocket.disconnect":
@@ -93,6 +101,7 @@ class Tab:
         finally:
             for task in (self._sending, *self._exporting):
                 task.cancel()
+            del self._studio.tabs[self.number]
             for page in list(self._pages.pages.values()):
                 page.leave(self)
                 self._studio.close_later(page)
@@ -156,20 +165,31 @@ class Tab:
                 return
             case m.ListFiles():
                 self.send(m.Files(await asyncio.to_thread(self._pages.workspace.files)))
+                self.send(await self._studio.drafts())
+                return
+            case m.DeleteDraft():
+                await self._pages.delete_draft(command.name)
+                await self._studio.broadcast_drafts()
+                return
+            case m.KeepTabState():
+                await asyncio.to_thread(self._studio.tab_states.keep, self.name, command.state)
                 return
         page = self._pages.page(command.page)
         match command:
             case m.Close():
                 page.leave(self)
-                await self._pages.close(page)
+                await self._studio.close(page)
             case m.Change():
                 async with page.changing:
                     await page.apply_change(command, self)
             case m.Save():
+                was_unsaved = bool(page.unsaved)
                 async with page.changing:
                     answer = await page.save(command.path, command.overwrite)
                 if isinstance(answer, m.Saved):
                     page.broadcast(answer)
+                    if was_unsaved:
+                        await self._studio.broadcast_drafts()
                 else:
                     self.send(answer)
             case m.Revert():
@@ -195,33 +215,47 @@ class Studio:
 
     def __init__(self, pages: OpenPages, start: str) -> None:
         self.pages = pages
+        self.tabs: dict[int, Tab] = {}
+        workspace = pages.state.key_of(pages.workspace.folder)
+        self.tab_states = TabStates(pages.state.tabs / workspace)
         self._start = start
         self._session = secrets.token_hex(8)
         self._lessons = [_lesson(name) for name in examples.names()]
 
-    async def welcome(self) -> m.Welcome:
-        open_now = {page.unsaved for page in self.pages.pages.values()}
-        found = await asyncio.to_thread(lambda: [*self.pages.state.unsaved()])
-        unsaved = [
-            m.Unsaved(
-                name,
-                str(found.document.get("title", "")),
-                found.changes,
-                found.since,
-                found.page,
-            )
-            for name, found in found
-            if name not in open_now
-        ]
+    async def welcome(self, tab: Tab) -> m.Welcome:
+        connected = {each.name for each in self.tabs.values()}
+        state = await asyncio.to_thread(self.tab_states.take, tab.name, connected)
         folder = str(self.pages.workspace.folder)
-        return m.Welcome(self._session, __version__, folder, self._lessons, self._start, unsaved)
+        return m.Welcome(self._session, __version__, folder, self._lessons, self._start, state)
+
+    async def drafts(self) -> m.Drafts:
+        return m.Drafts(await asyncio.to_thread(list_drafts, self.pages))
+
+    async def broadcast_drafts(self) -> None:
+        """Sends every tab the drafts that there are now."""
+        drafts = await self.drafts()
+        for tab in self.tabs.values():
+            tab.send(drafts)
+
+    async def close(self, page: OpenPage) -> None:
+        """Closes a page that no tab has open."""
+        was_unsaved = bool(page.unsaved)
+        await self.pages.close(page)
+        if was_unsaved:
+            await self.broadcast_drafts()
 
     def close_later(self, page: OpenPage) -> None:
         """Closes a page that no tab comes back to."""
         if not page.tabs and page.closing is None:
-            loop = asyncio.get_running_loop()
-            close = self.pages.close
-            page.closing = loop.call_later(_CLOSE_DELAY, lambda: loop.create_task(close(page)))
+            page.closing = asyncio.create_task(self._close_when_idle(page))
+
+    async def _close_when_idle(self, page: OpenPage) -> None:
+        await asyncio.sleep(_CLOSE_DELAY)
+        end = asyncio.get_running_loop().time() + _RUN_ALONE
+        while page.runner.state.state != "idle" and asyncio.get_running_loop().time() < end:
+            await asyncio.sleep(1.0)
+        page.closing = None
+        await self.close(page)
 
 
 class _Ids(msgspec.Struct):

@@ -91,6 +91,11 @@ class AuthMiddleware:
         else:
             status, text = refused
             response: Response = PlainTextResponse(text + "\n", status)
+            if status == 401:
+                # By which the page knows whether to ask for a password. Browsers ask for none themselves.
+                response.headers["www-authenticate"] = (
+                    "password" if self.credentials.password else "address"
+                )
             await response(scope, receive, self._with_headers(connection, send))
 
     def _refusal(self, connection: HTTPConnection, scope: Scope) -> tuple[int, str] | None:

@@ -136,6 +136,11 @@ class Journal:
         self._replacing = threading.Lock()
         """Held while the file is appended to or replaced: it is synced and compacted in other threads."""
 
+    @property
+    def last_change(self) -> float:
+        """When its last change was made, in seconds since 1970; 0 if it has none."""
+        return self._contents.since
+
     def contents(self, base: JournalContents | None = None) -> JournalContents | None:
         """What an earlier server left in the file. With a damaged first line it starts from `base`."""
         return read_journal(self.path, base)

@@ -58,12 +58,15 @@ class ClientMessage(Struct, tag_field="kind", omit_defaults=True):
 class Open(ClientMessage, tag="open"):
     """Opens a page by its path below the folder, a copy of a lesson, a page without a file that is
     `unsaved`, or a new page if there is none of them.
+
+    An `unsaved` page that was `untouched` has no journal: it starts again, as a copy of the lesson or empty.
     """
 
     request: Int
     path: str = ""
     lesson: str = ""
     unsaved: str = ""
+    untouched: bool = False
     client: ClientName = ""
     pending: list[Int] = field(default_factory=list)
     """Numbers of this client's changes that were not acknowledged, after a lost connection."""
@@ -106,7 +109,37 @@ class ListVersions(ClientMessage, tag="list versions"):
 
 
 class ListFiles(ClientMessage, tag="list files"):
-    """Lists the pages and arrays of the workspace; `Files` answers."""
+    """Lists the pages and arrays of the workspace, and the drafts; `Files` and `Drafts` answer."""
+
+
+class DeleteDraft(ClientMessage, tag="delete draft"):
+    """Deletes the journal of a page without a file that no tab has open."""
+
+    name: str
+
+
+class PageView(Struct, omit_defaults=True):
+    """A page that a browser tab has open, as it can be opened again, and the part of it that is shown."""
+
+    path: str = ""
+    unsaved: str = ""
+    lesson: str = ""
+    untouched: bool = False
+    viewport: list[float] | None = None
+    """Offset x and y, and zoom."""
+
+
+class TabState(Struct, omit_defaults=True):
+    """The pages of a browser tab in their order, and which of them is active; -1 if none is."""
+
+    pages: Annotated[list[PageView], Meta(max_length=1000)]
+    active: Int = -1
+
+
+class KeepTabState(ClientMessage, tag="keep tab state"):
+    """Keeps what the tab has open, for when it is reloaded or the studio is started again."""
+
+    state: TabState
 
 
 class Run(ClientMessage, tag="run"):
@@ -243,9 +276,10 @@ class Unsaved(Struct, omit_defaults=True):
     """A page without a file that has a journal."""
 
     name: str
-    title: str
-    changes: int
     since: float
+    """When it was last changed, in seconds since 1970."""
+    document: dict[str, Any]
+    """The page without its long constants, of which the gallery draws a small picture."""
     lost: str = ""
     """Its file, if it had one that is gone."""
 
@@ -259,8 +293,14 @@ class Welcome(ServerMessage, tag="welcome"):
     lessons: list[Lesson]
     start: str = ""
     """The page that was asked for on the command line."""
-    unsaved: list[Unsaved] = field(default_factory=list)
-    """Pages without a file, or whose file is gone, whose changes were found in journals."""
+    tab: TabState | None = None
+    """What this tab had open before it was reloaded, or a tab that is gone."""
+
+
+class Drafts(ServerMessage, tag="drafts"):
+    """Pages without a file, or whose file is gone, that were changed; whether a tab has them open or not."""
+
+    drafts: list[Unsaved]
 
 
 class Opened(ServerMessage, tag="opened"):
@@ -271,11 +311,14 @@ class Opened(ServerMessage, tag="opened"):
     document: dict[str, Any]
     revision: int
     path: str = ""
-    saved_revision: int = -1
-    """The revision that the file holds; -1 if it holds none of them."""
+    saved: dict[str, Any] | UnsetType | None = UNSET
+    """The document that its file holds, or that a page without a file started from, if that is another one;
+    None if the file is gone."""
     draft: Draft | None = None
     unsaved: str = ""
     """The name by which a page without a file can be opened again."""
+    lesson: str = ""
+    """The lesson that it is a copy of."""
     applied: list[int] = field(default_factory=list)
     """The numbers of the `pending` changes that the document has."""
 
@@ -709,10 +752,10 @@ Query = (
 """Commands about values, which the process that runs the page answers."""
 ClientMessages = (
     Open | Close | Change | Save | Revert | ListVersions | ListFiles
-    | Run | Control | Subscribe | Export | Query
+    | DeleteDraft | KeepTabState | Run | Control | Subscribe | Export | Query
 )  # fmt: skip
 ServerMessages = (
-    Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files
+    Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files | Drafts
     | Checked | RunState | BlockStates | Summaries | Monitored | ConsoleOutput | ElementTexts
     | Statistics | Progress | FoundNonFinite | Explained | GradientChecked | Exported | Refused
 )  # fmt: skip

@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from msgspec import UNSET
+
 from backblocks import examples
 from backblocks._durable import atomic_write
 from backblocks.errors import OpError
@@ -59,19 +61,26 @@ class Tab(Protocol):
 class OpenPage:
     """A page that is open in tabs."""
 
-    def __init__(self, number: int, pages: OpenPages, path: Path | None, unsaved: str = "") -> None:
+    def __init__(
+        self,
+        number: int,
+        pages: OpenPages,
+        path: Path | None,
+        unsaved: str = "",
+        lesson: str = "",
+    ) -> None:
         self.number = number
         self.path = path
+        self.lesson = lesson
         self.tabs: dict[int, Tab] = {}
         self.subscriptions: dict[int, list[str]] = {}
         self.document: dict[str, Any] = {"format": FORMAT, "blocks": {}}
         self.revision = 0
-        self.saved_revision = -1
         self.clients: Clients = {}
         self.draft: m.Draft | None = None
         self._pages = pages
-        self._start = self.document
-        """The first document of a page without a file."""
+        self._saved = self.document
+        """The document of its file, or the first one of a page without a file."""
         self._lost_file = False
         """Whether it had a file, which is gone: then even its start is worth keeping."""
         self._source = b""
@@ -85,7 +94,7 @@ class OpenPage:
         except PageInUse:
             raise Refusal("Another studio has this page open. Close it there first.") from None
         self.runner = PageRunner(number, pages.processes, self._send)
-        self.closing: asyncio.TimerHandle | None = None
+        self.closing: asyncio.Task[None] | None = None
         """Closes it, if no tab comes back in time."""
         self.changing = asyncio.Lock()
         """Held while the document changes and while it is saved: a save may delete the journal, and a change
@@ -104,16 +113,26 @@ class OpenPage:
         """Its file, or a path in place of one: names of other files are relative to its folder."""
         return self.path or self._pages.workspace.folder / "unsaved.page.json"
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether it differs from its file, or from the start of a page without one."""
+        return self._lost_file or bool(diff(self._saved, self.document))
+
+    @property
+    def last_change(self) -> float:
+        """When it was last changed, in seconds since 1970."""
+        return self._journal.last_change
+
     # -- opening --------------------------------------------------------------------------
 
-    def load(self, start: dict[str, Any] | None = None) -> None:
-        """Reads the file, or starts from a document; then applies the changes of the journal."""
+    def load(self) -> None:
+        """Reads the file, or starts from the lesson; then applies the changes of the journal."""
         if self.path is not None:
             self._source, self.document = _read_page(self.path)
             self._known = _digest(self._source)
-            self.saved_revision = 0
-        elif start is not None:
-            self.document = self._start = start
+        elif self.lesson:
+            self.document = read_document(examples.path(self.lesson).read_bytes())
+        self._saved = self.document
         name = "" if self.path is None else str(self.path)
         self.clients = self._journal.saved_clients()
         base = JournalContents(
@@ -132,11 +151,10 @@ class OpenPage:
                 self._journal.delete(self.clients)  # nothing of it is left, or can be read
                 self.draft = m.Draft(0, found.since, found.damage) if found.damage else None
                 return
-            if found.digest != self._known:
-                self._known, self.saved_revision = found.digest, -1
+            self._known = found.digest
+        else:
+            self._saved, self._lost_file = found.start, bool(found.page)
         self.document, self.revision = found.document, found.changes
-        self._start = found.start
-        self._lost_file = self.path is None and bool(found.page)
         self.draft = m.Draft(found.changes, found.since, found.damage)
 
     def opened(self, command: m.Open) -> m.Opened:
@@ -148,9 +166,10 @@ class OpenPage:
             self.document,
             self.revision,
             name,
-            self.saved_revision,
+            None if self._lost_file else self._saved if self.is_changed else UNSET,
             self.draft,
             self.unsaved,
+            self.lesson,
             [each for each in command.pending if has_change(self.clients, client, each)],
         )
 
@@ -187,9 +206,7 @@ class OpenPage:
     def _end_journal(self) -> None:
         with contextlib.suppress(OSError):  # no tab is left that could be told
             self._journal.sync()
-        if self.revision == self.saved_revision or (
-            self.path is None and not self._lost_file and not diff(self.document, self._start)
-        ):
+        if not self.is_changed:
             self._journal.delete(self.clients)
         self.release()
 
@@ -360,16 +377,16 @@ class OpenPage:
         return m.Saved(self.number, self.revision, self._pages.workspace.name(target))
 
     async def _write(self, target: Path, now: bytes | None) -> None:
-        same, revision = target == self.path, self.revision
-        if same and await asyncio.to_thread(self._is_unchanged):
+        document = self.document
+        if target == self.path and await asyncio.to_thread(self._is_unchanged):
             data = self._source
         else:
-            task = ipc.SaveArrays(self.document, str(self.base_path), str(target))
+            task = ipc.SaveArrays(document, str(self.base_path), str(target))
             data = await self._pages.pool.run(task)
         self._journal = await asyncio.to_thread(self._replace_file, target, now, data)
         self.path = target
         self._source, self._known, self._writing = data, _digest(data), None
-        self.saved_revision, self.draft, self._lost_file = revision, None, False
+        self._saved, self.draft, self._lost_file = document, None, False
 
     def _is_unchanged(self) -> bool:
         """Whether the document equals its file: then the file is written byte by byte as it was."""
@@ -411,15 +428,14 @@ class OpenPage:
                 raise Refusal("There is no such version.")
             wanted = await asyncio.to_thread(read_document, data)
         elif self.path is None:
-            wanted = self._start
+            wanted = self._saved
         else:
             source, wanted = await asyncio.to_thread(_read_page, self.path)
-            self._source, self._known = source, _digest(source)
+            self._source, self._known, self._saved = source, _digest(source), wanted
         if edits := diff(self.document, wanted):
             await self.change(edits, "revert")
         self.draft = None
         if not version and self.path is not None:
-            self.saved_revision = self.revision
             self._send(
                 0, m.Saved(self.number, self.revision, self._pages.workspace.name(self.path))
             )
@@ -501,9 +517,11 @@ class OpenPages:
             for page in self.pages.values():
                 if page.unsaved == command.unsaved:
                     return page
-            return await self._open_once(
-                ("unsaved", command.unsaved), None, unsaved=command.unsaved
-            )
+            key = ("unsaved", command.unsaved)
+            if not command.untouched or await asyncio.to_thread(
+                self.state.is_unsaved, command.unsaved
+            ):
+                return await self._open_once(key, None, unsaved=command.unsaved)
         if command.lesson and command.lesson not in examples.names():
             raise Refusal(f"There is no lesson {command.lesson[:100]!r}.")
         return await self._open_new(None, lesson=command.lesson)
@@ -526,10 +544,9 @@ class OpenPages:
     def _read(self, number: int, path: Path | None, lesson: str, unsaved: str) -> OpenPage:
         if unsaved and not self.state.is_unsaved(unsaved):
             raise Refusal("There is no such draft.")
-        start = read_document(examples.path(lesson).read_bytes()) if lesson else None
-        page = OpenPage(number, self, path, unsaved)
+        page = OpenPage(number, self, path, unsaved, lesson)
         try:
-            page.load(start)
+            page.load()
         except BaseException:
             page.release()
             raise
@@ -543,6 +560,16 @@ class OpenPages:
     async def close(self, page: OpenPage) -> None:
         if not page.tabs and self.pages.pop(page.number, None) is not None:
             await page.close()
+
+    async def delete_draft(self, name: str) -> None:
+        """Deletes the journal of a page without a file."""
+        for page in list(self.pages.values()):
+            if page.unsaved == name:
+                if page.tabs:
+                    raise Refusal("A tab has this draft open. Close it there first.")
+                await self.close(page)
+        if not await asyncio.to_thread(self.state.delete_unsaved, name):
+            raise Refusal("There is no such draft.")
 
     async def close_all(self) -> None:
         for page in list(self.pages.values()):

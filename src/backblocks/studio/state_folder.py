@@ -1,4 +1,4 @@
-"""The user's state folder: journals of pages (drafts), and the versions of pages that saves replaced."""
+"""The user's state folder: journals of pages (drafts), versions that saves replaced, states of tabs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class StateFolder:
         self.folder = folder or Path(home) / "backblocks"
         self.drafts = self.folder / "drafts"
         self.versions = self.folder / "versions"
-        for each in (self.drafts, self.versions):
+        self.tabs = self.folder / "tabs"
+        for each in (self.drafts, self.versions, self.tabs):
             make_folder(each, 0o700)
         for each in (self.folder, self.folder.parent):
             sync_folder(each)  # whoever made them may have been killed before this
@@ -80,6 +81,18 @@ class StateFolder:
             return False
         found = read_journal(self.drafts / f"{name}.jsonl", empty_contents(name))
         return found is not None and not found.has_file
+
+    def delete_unsaved(self, name: str) -> bool:
+        """Deletes the journal of a page without a file; False if there is none, or a studio has it open."""
+        if not self.is_unsaved(name):
+            return False
+        try:
+            with PageLock(self.drafts, name):
+                remove(self.drafts / f"{name}.jsonl")
+        except (PageInUse, FileNotFoundError):
+            return False
+        sync_folder(self.drafts)
+        return True
 
     # -- versions -------------------------------------------------------------------------
 

@@ -74,9 +74,22 @@ export function diff(before: PageDocument, after: PageDocument): Edit[] {
     const next = keys[place + 1];
     if (!Object.hasOwn(before, key))
       edits.push(next === undefined ? { path: [key], value } : { path: [key], value, before: next });
-    else if (JSON.stringify(before[key]) !== JSON.stringify(value)) edits.push({ path: [key], value });
+    else if (!sameJson(before[key] as Json, value)) edits.push({ path: [key], value });
   }
   return edits;
+}
+
+/** Whether two values are equal, with the same order of keys. What they share is not compared again. */
+export function sameJson(one: Json, other: Json): boolean {
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((each, place) => sameJson(each, other[place] as Json));
+  if (!isObject(one) || !isObject(other)) return false;
+  const [keys, others] = [Object.keys(one), Object.keys(other)];
+  return (
+    keys.length === others.length &&
+    keys.every((key, place) => key === others[place] && sameJson(one[key] as Json, other[key] as Json))
+  );
 }
 
 type Container = Record<string, Json> | Json[];

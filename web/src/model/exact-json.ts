@@ -80,7 +80,10 @@ export function parseMessage(text: string): Json {
   if (!/^\{"kind":\s*"(opened|changed)"/.test(text)) return JSON.parse(text) as Json;
   const message = parseExact(text) as JsonObject;
   if (message.kind === "opened") {
-    return { ...withoutMarks(message), document: unmarkNumbers(message.document as Json, []) };
+    const documents = (["document", "saved"] as const)
+      .filter((name) => message[name] !== undefined)
+      .map((name) => [name, unmarkNumbers(message[name] as Json, [])]);
+    return { ...withoutMarks(message), ...Object.fromEntries(documents) };
   }
   const edits = (message.edits as unknown as Edit[]).map((edit) =>
     edit.value === undefined ? edit : { ...edit, value: unmarkNumbers(edit.value, edit.path) },
@@ -89,6 +92,6 @@ export function parseMessage(text: string): Json {
 }
 
 /** The fields of a message outside of documents and edits. */
-function withoutMarks({ document: _, edits: __, ...rest }: JsonObject): JsonObject {
+function withoutMarks({ document: _, saved: __, edits: ___, ...rest }: JsonObject): JsonObject {
   return unmarkNumbers(rest, []) as JsonObject;
 }

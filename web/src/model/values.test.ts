@@ -14,7 +14,11 @@ test.each([
   ["true", true],
   ["x", undefined],
   ["[1,", undefined],
-  ["1 2", undefined],
+  ["1 2", [1, 2]],
+  ["1x4x4", [1, 4, 4]],
+  ["(1, -1)", [1, -1]],
+  ["(3,)", [3]],
+  ["1.5 2", undefined],
   ["", undefined],
 ])("typed %j is %j", (text, value) => expect(parseValue(text)).toEqual(value));
 

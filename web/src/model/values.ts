@@ -2,6 +2,7 @@
 
 import { isObject, isTyped, type Json, type TypedConstant } from "./document.ts";
 import { isExact, parseExact, parseNumber } from "./exact-json.ts";
+import { parseWholeNumbers } from "./whole-numbers.ts";
 
 /** A value in one line, truncated with an ellipsis. */
 export function valueText(value: Json | undefined, most = Number.POSITIVE_INFINITY): string {
@@ -21,17 +22,19 @@ function plainText(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Parses a number, a boolean or nested lists; undefined if the text is none. */
+/** Parses a number, a boolean, nested lists or whole numbers; undefined if the text is none. */
 export function parseValue(text: string): Json | undefined {
   const short = text.trim();
   if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(short)) return parseNumber(jsonNumber(short));
   if (short === "true" || short === "false") return short === "true";
-  if (!short.startsWith("[")) return undefined;
-  try {
-    return parseExact(short);
-  } catch {
-    return undefined;
-  }
+  if (short.startsWith("["))
+    try {
+      return parseExact(short);
+    } catch {
+      return undefined;
+    }
+  const list = parseWholeNumbers(short);
+  return list && (list.length > 1 || short.startsWith("(")) ? list : undefined;
 }
 
 /** A number literal in JSON's syntax. */

@@ -3,6 +3,7 @@
 import { parseMessage, stringifyExact } from "../model/exact-json.ts";
 import { type Frame, parseFrame } from "./frames.ts";
 import type { ClientMessage, ServerMessage } from "./generated.ts";
+import { newClient } from "./sync.ts";
 
 export type Connection = "connecting" | "open" | "lost";
 
@@ -90,8 +91,22 @@ function connectHere(): Socket {
   const url = new URL("./socket", window.location.href);
   url.protocol = url.protocol.replace("http", "ws");
   url.hash = "";
+  url.searchParams.set("tab", tabName());
   return new WebSocket(url) as unknown as Socket;
 }
+
+/** The name of this browser tab, which it keeps when it is reloaded. */
+function tabName(): string {
+  try {
+    const name = sessionStorage.getItem(TAB_KEY) ?? newClient();
+    sessionStorage.setItem(TAB_KEY, name);
+    return name;
+  } catch {
+    return newClient(); // Without sessionStorage, a tab that is reloaded is a new one.
+  }
+}
+
+const TAB_KEY = "backblocks tab";
 
 /** Exchanges the token in the URL that `backblocks studio` printed for a cookie, and removes it from the URL. */
 export async function authenticate(): Promise<"entered" | "refused"> {

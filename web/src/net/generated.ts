@@ -38,6 +38,8 @@ export interface Edit {
 /**
  * Opens a page by its path below the folder, a copy of a lesson, a page without a file that is
  * `unsaved`, or a new page if there is none of them.
+ *
+ * An `unsaved` page that was `untouched` has no journal: it starts again, as a copy of the lesson or empty.
  */
 export interface Open {
   readonly kind: "open";
@@ -45,6 +47,7 @@ export interface Open {
   readonly path?: string;
   readonly lesson?: string;
   readonly unsaved?: string;
+  readonly untouched?: boolean;
   readonly client?: string;
   /** Numbers of this client's changes that were not acknowledged, after a lost connection. */
   readonly pending?: readonly number[];
@@ -89,9 +92,37 @@ export interface ListVersions {
   readonly page: number;
 }
 
-/** Lists the pages and arrays of the workspace; `Files` answers. */
+/** Lists the pages and arrays of the workspace, and the drafts; `Files` and `Drafts` answer. */
 export interface ListFiles {
   readonly kind: "list files";
+}
+
+/** Deletes the journal of a page without a file that no tab has open. */
+export interface DeleteDraft {
+  readonly kind: "delete draft";
+  readonly name: string;
+}
+
+/** A page that a browser tab has open, as it can be opened again, and the part of it that is shown. */
+export interface PageView {
+  readonly path?: string;
+  readonly unsaved?: string;
+  readonly lesson?: string;
+  readonly untouched?: boolean;
+  /** Offset x and y, and zoom. */
+  readonly viewport?: readonly number[] | null;
+}
+
+/** The pages of a browser tab in their order, and which of them is active; -1 if none is. */
+export interface TabState {
+  readonly pages: readonly PageView[];
+  readonly active?: number;
+}
+
+/** Keeps what the tab has open, for when it is reloaded or the studio is started again. */
+export interface KeepTabState {
+  readonly kind: "keep tab state";
+  readonly state: TabState;
 }
 
 /**
@@ -223,9 +254,10 @@ export interface Lesson {
 /** A page without a file that has a journal. */
 export interface Unsaved {
   readonly name: string;
-  readonly title: string;
-  readonly changes: number;
+  /** When it was last changed, in seconds since 1970. */
   readonly since: number;
+  /** The page without its long constants, of which the gallery draws a small picture. */
+  readonly document: PageDocument;
   /** Its file, if it had one that is gone. */
   readonly lost?: string;
 }
@@ -239,8 +271,14 @@ export interface Welcome {
   readonly lessons: readonly Lesson[];
   /** The page that was asked for on the command line. */
   readonly start?: string;
-  /** Pages without a file, or whose file is gone, whose changes were found in journals. */
-  readonly unsaved?: readonly Unsaved[];
+  /** What this tab had open before it was reloaded, or a tab that is gone. */
+  readonly tab?: TabState | null;
+}
+
+/** Pages without a file, or whose file is gone, that were changed; whether a tab has them open or not. */
+export interface Drafts {
+  readonly kind: "drafts";
+  readonly drafts: readonly Unsaved[];
 }
 
 /** A page is open. Its document has the draft in it, if one was found. */
@@ -251,11 +289,16 @@ export interface Opened {
   readonly document: PageDocument;
   readonly revision: number;
   readonly path?: string;
-  /** The revision that the file holds; -1 if it holds none of them. */
-  readonly saved_revision?: number;
+  /**
+   * The document that its file holds, or that a page without a file started from, if that is another one;
+   *     None if the file is gone.
+   */
+  readonly saved?: PageDocument | null;
   readonly draft?: Draft | null;
   /** The name by which a page without a file can be opened again. */
   readonly unsaved?: string;
+  /** The lesson that it is a copy of. */
+  readonly lesson?: string;
   /** The numbers of the `pending` changes that the document has. */
   readonly applied?: readonly number[];
 }
@@ -684,6 +727,8 @@ export type ClientMessage =
   | Revert
   | ListVersions
   | ListFiles
+  | DeleteDraft
+  | KeepTabState
   | Run
   | Control
   | Subscribe
@@ -705,6 +750,7 @@ export type ServerMessage =
   | SaveRefused
   | Versions
   | Files
+  | Drafts
   | Checked
   | RunState
   | BlockStates

@@ -25,7 +25,7 @@ import {
   selectReach,
   selectWire,
 } from "./selection.ts";
-import { isDirty, type PageState, studio } from "./store.ts";
+import { type PageState, studio } from "./store.ts";
 
 export type CommandId = keyof CoreStrings["commands"];
 export type CommandGroup = "edit" | "select" | "arrange" | "run" | "page" | "view";
@@ -255,6 +255,7 @@ const COMMANDS: readonly Command[] = [
     id: "run here",
     group: "run",
     keys: ["Mod+Shift+Enter"],
+    whileTyping: true,
     when: hasBlocks,
     run: (page) => studio.run(page.page, { to: selectedBlocks(page) }),
   },
@@ -262,12 +263,19 @@ const COMMANDS: readonly Command[] = [
     id: "run steps",
     group: "run",
     keys: ["F6"],
+    whileTyping: true,
     run: ({ page, document }) => {
       const { steps, until } = document.run ?? {};
       studio.run(page, until ? { mode: "until", steps: steps ?? 1 } : { mode: "steps", steps: steps ?? 1 });
     },
   },
-  { id: "run freely", group: "run", keys: ["F7"], run: ({ page }) => studio.run(page, { mode: "free" }) },
+  {
+    id: "run freely",
+    group: "run",
+    keys: ["F7"],
+    whileTyping: true,
+    run: ({ page }) => studio.run(page, { mode: "free" }),
+  },
   {
     id: "pause",
     group: "run",
@@ -291,7 +299,7 @@ const COMMANDS: readonly Command[] = [
     when: running,
     run: ({ page }) => studio.control(page, "stop"),
   },
-  { id: "reset", group: "run", keys: ["Shift+F8"], run: ({ page }) => studio.control(page, "reset") },
+  { id: "reset", group: "run", keys: ["Shift+F8"], whileTyping: true },
   {
     id: "target",
     group: "run",
@@ -306,9 +314,10 @@ const COMMANDS: readonly Command[] = [
   { id: "open", group: "page", keys: ["Mod+O"], whileTyping: true },
   { id: "save", group: "page", keys: ["Mod+S"], whileTyping: true },
   { id: "save as", group: "page", keys: ["Mod+Shift+S"], whileTyping: true },
-  { id: "revert", group: "page", keys: [], when: isDirty },
+  { id: "revert", group: "page", keys: [], when: ({ dirty }) => dirty },
   { id: "versions", group: "page", keys: [] },
   { id: "close", group: "page", keys: ["Alt+X"] },
+  { id: "reopen", group: "page", keys: ["Alt+Shift+X"] },
   { id: "next page", group: "page", keys: ["Alt+PageDown"], whileTyping: true, run: switchTab(1) },
   { id: "last page", group: "page", keys: ["Alt+PageUp"], whileTyping: true, run: switchTab(-1) },
   { id: "gallery", group: "page", keys: ["Alt+G"] },
@@ -337,6 +346,7 @@ const WITHOUT_PAGE: ReadonlySet<CommandId> = new Set([
   "new",
   "open",
   "gallery",
+  "reopen",
   "help",
   "settings",
 ]);

@@ -35,11 +35,11 @@ describe("keys", () => {
     [pressed("Backspace", "ctrl"), "heal"],
     [pressed("ArrowLeft", "shift"), "select upstream"],
     [pressed("q"), undefined],
-  ])("%j is %s", (event, id) => expect(commandFor(event, false, false)).toBe(id));
+  ])("%j is %s", (event, id) => expect(commandFor(event, null, false)).toBe(id));
 
   test("on a Mac it is the command key", () => {
-    expect(commandFor(pressed("z", "meta"), false, true)).toBe("undo");
-    expect(commandFor(pressed("z", "ctrl"), false, true)).toBeUndefined();
+    expect(commandFor(pressed("z", "meta"), null, true)).toBe("undo");
+    expect(commandFor(pressed("z", "ctrl"), null, true)).toBeUndefined();
     expect(chordText("Mod+Shift+Z", true)).toBe("⌘⇧Z");
     expect(chordText("Mod+Shift+Z", false)).toBe("Ctrl+Shift+Z");
     expect(chordText("+", false)).toBe("+");
@@ -52,9 +52,21 @@ describe("keys", () => {
   });
 
   test("while text is typed, only those work that do not type", () => {
-    expect(commandFor(pressed("c"), true, false)).toBeUndefined();
-    expect(commandFor(pressed("z", "ctrl"), true, false)).toBeUndefined();
-    expect(commandFor(pressed("s", "ctrl"), true, false)).toBe("save");
+    const field = { undo: false, redo: false };
+    expect(commandFor(pressed("c"), field, false)).toBeUndefined();
+    expect(commandFor(pressed("s", "ctrl"), field, false)).toBe("save");
+    expect(commandFor(pressed("F6"), field, false)).toBe("run steps");
+  });
+
+  test("a text field undoes and redoes its own changes before those of the page", () => {
+    const command = (undo: boolean, redo: boolean, ...keys: Parameters<typeof pressed>) =>
+      commandFor(pressed(...keys), { undo, redo }, false);
+    expect(command(false, false, "z", "ctrl")).toBe("undo");
+    expect(command(true, false, "z", "ctrl")).toBeUndefined();
+    expect(command(false, true, "z", "ctrl")).toBe("undo");
+    expect(command(false, false, "y", "ctrl")).toBe("redo");
+    expect(command(false, true, "y", "ctrl")).toBeUndefined();
+    expect(command(true, false, "y", "ctrl")).toBeUndefined();
   });
 
   test("no keys stand for two commands", () => {
@@ -75,6 +87,7 @@ describe("a command", () => {
       page: 1,
       path: "",
       unsaved: "",
+      lesson: "",
       synced,
       document: linePage,
       graph,
@@ -82,7 +95,8 @@ describe("a command", () => {
       selection: new Set(),
       problems: [],
       run: { kind: "run state", page: 1, state: "idle" },
-      savedRevision: 1,
+      saved: linePage,
+      dirty: false,
       journaled: 1,
       draft: null,
       versions: null,

@@ -34,11 +34,24 @@ const commandByChord: ReadonlyMap<string, Command> = new Map(
   [...commands.values()].flatMap((command) => command.keys.map((keys) => [keys, command] as const)),
 );
 
-/** The command of a key press; in text fields only commands that are enabled there. */
-export function commandFor(event: KeyPress, typing: boolean, mac = isMac): CommandId | undefined {
+/** Whether a text field has changes of its own that the browser can undo or redo. */
+export interface FieldHistory {
+  readonly undo: boolean;
+  readonly redo: boolean;
+}
+
+/** The command of a key press; in a text field (not null) only commands that are enabled there. */
+export function commandFor(event: KeyPress, field: FieldHistory | null, mac = isMac): CommandId | undefined {
   const command = commandByChord.get(keyChord(event, mac));
-  if (!command || command.native || (typing && !command.whileTyping)) return undefined;
+  if (!command || command.native || (field && !worksIn(field, command))) return undefined;
   return command.id;
+}
+
+/** Whether a command works in a text field. Undo and redo do if the field has nothing to undo or redo itself. */
+function worksIn(field: FieldHistory, { id, whileTyping }: Command): boolean {
+  if (id === "undo") return !field.undo;
+  if (id === "redo") return !field.undo && !field.redo;
+  return whileTyping === true;
 }
 
 const MAC_SYMBOLS: Readonly<Record<string, string>> = {

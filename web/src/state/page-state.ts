@@ -1,12 +1,23 @@
 /** The state of an open page, and pure functions that update it. */
 
 import type { Item } from "../model/action.ts";
-import type { Edit, PageDocument } from "../model/document.ts";
+import { type Edit, type Json, type PageDocument, sameJson } from "../model/document.ts";
 import { blockRects, type Rect } from "../model/geometry.ts";
 import { type Graph, graphOf, reach } from "../model/graph.ts";
+import { withoutPending } from "../model/history.ts";
 import type { Ops } from "../model/ops.ts";
-import type { Checked, Draft, Opened, Problem, RunState, SaveRefused, Version } from "../net/generated.ts";
-import * as sync from "../net/sync.ts";
+import type { Viewport } from "../model/viewport.ts";
+import type {
+  Checked,
+  Draft,
+  Opened,
+  PageView,
+  Problem,
+  RunState,
+  SaveRefused,
+  Version,
+} from "../net/generated.ts";
+import type * as sync from "../net/sync.ts";
 
 export interface PageState {
   /** The server's number of the page. */
@@ -14,6 +25,8 @@ export interface PageState {
   readonly path: string;
   /** The id of the draft of a page without a file. */
   readonly unsaved: string;
+  /** The lesson that it is a copy of; empty if it is none. */
+  readonly lesson: string;
   readonly synced: sync.SyncState;
   readonly document: PageDocument;
   readonly graph: Graph;
@@ -23,8 +36,10 @@ export interface PageState {
   readonly checked?: Checked;
   readonly problems: readonly Problem[];
   readonly run: RunState;
-  /** The revision that was saved to the file; -1 if none. */
-  readonly savedRevision: number;
+  /** The document of its file, or the first one of a page without a file; null if the file is gone. */
+  readonly saved: PageDocument | null;
+  /** Whether the document differs from it. */
+  readonly dirty: boolean;
   /** The last revision that is in the journal on disk. */
   readonly journaled: number;
   /** Restored changes of an earlier session; null once dismissed. */
@@ -40,10 +55,12 @@ export const IDLE: Omit<RunState, "page"> = { kind: "run state", state: "idle" }
 
 export function newPageState(message: Opened, synced: sync.SyncState, ops: Ops): PageState {
   const graph = graphOf(synced.document, ops);
+  const saved = message.saved === undefined ? message.document : message.saved;
   return {
     page: message.page,
     path: message.path ?? "",
     unsaved: message.unsaved ?? "",
+    lesson: message.lesson ?? "",
     synced,
     document: synced.document,
     graph,
@@ -51,7 +68,8 @@ export function newPageState(message: Opened, synced: sync.SyncState, ops: Ops):
     selection: new Set(),
     problems: [],
     run: { ...IDLE, page: message.page },
-    savedRevision: message.saved_revision ?? -1,
+    saved,
+    dirty: differs(synced.document, saved),
     journaled: message.revision,
     draft: message.draft ?? null,
     versions: null,
@@ -76,7 +94,8 @@ export function withRun(page: PageState, run: RunState): PageState {
 export function withDocument(page: PageState, synced: sync.SyncState): PageState {
   const { document } = synced;
   if (document === page.document) return { ...page, synced };
-  const next = withGraph({ ...page, synced, document }, page.graph.ops);
+  const dirty = differs(document, page.saved);
+  const next = withGraph({ ...page, synced, document, dirty }, page.graph.ops);
   const selection = new Set([...page.selection].filter((item) => exists(next, item)));
   return { ...next, selection: selection.size === page.selection.size ? page.selection : selection };
 }
@@ -101,9 +120,25 @@ export function affectedBlocks(graph: Graph, edits: readonly Edit[]): Set<string
   return reach(graph, blocks, "downstream");
 }
 
-/** Whether there are changes since the last save, or since the page was created. */
-export function isDirty(page: PageState): boolean {
-  return sync.expectedRevision(page.synced) !== Math.max(page.savedRevision, 0);
+function differs(document: PageDocument, saved: PageDocument | null): boolean {
+  return saved === null || !sameJson(document as Json, saved as Json);
+}
+
+/** The page after the server has saved it, without the changes that it does not have yet. */
+export function withSaved(page: PageState, path: string): PageState {
+  const saved = withoutPending(page.document, page.synced.pending);
+  const dirty = differs(page.document, saved);
+  return { ...page, path, saved, dirty, draft: null, saveRefused: null };
+}
+
+/** How the page can be opened again, and the part of it that is shown. */
+export function viewOf(page: PageState, viewport: Viewport | undefined): PageView {
+  const { path, unsaved, lesson } = page;
+  const untouched = !page.dirty && page.synced.pending.length === 0;
+  return {
+    ...(path ? { path } : { unsaved, lesson, untouched }),
+    ...(viewport && { viewport: [viewport.x, viewport.y, viewport.zoom] }),
+  };
 }
 
 /** Whether all changes are in the journal on disk, so that a crash would lose nothing. */

@@ -4,7 +4,7 @@ import type { Change, ClientMessage, ServerMessage } from "../net/generated.ts";
 import { FakeSocket } from "../testing/fake-socket.ts";
 import { linePage, linePageChecked, ops } from "../testing/fixtures.ts";
 import { live } from "./live.ts";
-import { isDirty, isJournaled, type PageState, Studio, useStudio } from "./store.ts";
+import { isJournaled, type PageState, Studio, useStudio } from "./store.ts";
 
 let sockets: FakeSocket[];
 let studio: Studio;
@@ -52,7 +52,6 @@ async function open(
     page,
     document: document,
     revision: 3,
-    saved_revision: 3,
     path,
   });
   await opening;
@@ -73,7 +72,7 @@ describe("a page", () => {
     expect(page.graph.wires).toHaveLength(15);
     expect(page.places.size).toBe(11);
     expect(useStudio.getState()).toMatchObject({ tabs: [1], active: 1 });
-    expect(isDirty(page)).toBe(false);
+    expect(page.dirty).toBe(false);
   });
 
   test("is changed at once, and the change is sent with its label", async () => {
@@ -90,13 +89,13 @@ describe("a page", () => {
         label: "Title and description",
       },
     ]);
-    expect(isDirty(now())).toBe(true);
+    expect(now().dirty).toBe(true);
     expect(isJournaled(now())).toBe(false);
     say({ kind: "changed", page: 1, revision: 4, edits: [], client: now().synced.client, number: 1 });
     say({ kind: "journaled", page: 1, revision: 4 });
     expect(isJournaled(now())).toBe(true);
     say({ kind: "saved", page: 1, revision: 4, path: "line.page.json" });
-    expect(isDirty(now())).toBe(false);
+    expect(now().dirty).toBe(false);
   });
 
   test("without a file is unchanged until it is changed", async () => {
@@ -104,9 +103,9 @@ describe("a page", () => {
     const request = sent("open").at(-1)?.request ?? 0;
     say({ kind: "opened", request, page: 1, document: linePage, revision: 0 });
     await opening;
-    expect(isDirty(now())).toBe(false);
+    expect(now().dirty).toBe(false);
     setTitle("new");
-    expect(isDirty(now())).toBe(true);
+    expect(now().dirty).toBe(true);
   });
 
   test("that has no edits to make is not changed", async () => {

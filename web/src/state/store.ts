@@ -7,6 +7,7 @@ import type { Action, Item, Label } from "../model/action.ts";
 import { diff, type Edit } from "../model/document.ts";
 import { endMergedStep, type PendingChange } from "../model/history.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
+import { pageTitle } from "../model/page-title.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
 import type {
   Changed,
@@ -14,10 +15,12 @@ import type {
   ClientMessage,
   Open,
   Opened,
+  PageView,
   Refused,
   Run,
   RunState,
   ServerMessage,
+  TabState,
   Welcome,
 } from "../net/generated.ts";
 import * as sync from "../net/sync.ts";
@@ -28,17 +31,21 @@ import {
   IDLE,
   newPageState,
   type PageState,
+  viewOf,
   withDocument,
   withGraph,
   withRun,
+  withSaved,
 } from "./page-state.ts";
 import { Requests } from "./requests.ts";
 import { type Notice, renumbered, type StudioState, useStudio, withoutPage } from "./studio-state.ts";
 
-export { isDirty, isJournaled, type PageState } from "./page-state.ts";
+export { isJournaled, type PageState } from "./page-state.ts";
 export { type StudioState, useStudio } from "./studio-state.ts";
 
 const MAX_RECENT = 20;
+/** The most closed pages that can be reopened. */
+const MAX_CLOSED = 20;
 
 /** The controller of all open pages. */
 export class Studio {
@@ -55,6 +62,8 @@ export class Studio {
   private notices = 0;
   /** Pages that are being opened again after a reconnect, by request; `rescue` into a new page. */
   private readonly reopening = new Map<number, { readonly page: number; readonly rescue: boolean }>();
+  /** Requests for pages that are not activated when they are open. */
+  private readonly inBackground = new Set<number>();
 
   constructor(connect?: () => Socket) {
     this.client = new Client(
@@ -185,8 +194,9 @@ export class Studio {
     useStudio.setState({ tabs: left.toSpliced(place, 0, page) });
   }
 
-  notice(kind: Notice["kind"], text: string): void {
-    useStudio.setState({ notices: [...this.state.notices.slice(-4), { id: ++this.notices, kind, text }] });
+  notice(kind: Notice["kind"], text: string, command?: Notice["command"]): void {
+    const notice = { id: ++this.notices, kind, text, ...(command && { command }) };
+    useStudio.setState({ notices: [...this.state.notices.slice(-4), notice] });
   }
 
   dismiss(id: number): void {
@@ -212,14 +222,80 @@ export class Studio {
   }
 
   /** Opens a page file, a copy of a lesson, an unsaved draft, or a new page; resolves to its number. */
-  async open(what: { path?: string; lesson?: string; unsaved?: string } = {}): Promise<number> {
-    const opened = await this.requests.ask<Opened>((request) => ({ kind: "open", request, ...what }));
+  async open(what: Omit<Open, "kind" | "request"> = {}, inBackground = false): Promise<number> {
+    const opened = await this.requests.ask<Opened>((request) => {
+      if (inBackground) this.inBackground.add(request);
+      return { kind: "open", request, ...what };
+    });
     return opened.page;
   }
 
+  /** Closes a page, and says where its unsaved changes are. */
   close(page: number): void {
+    const now = this.page(page);
+    if (!now) return;
+    const closed = [...this.state.closed, viewOf(now, live(page).viewport)].slice(-MAX_CLOSED);
+    useStudio.setState({ closed });
+    if (now.dirty) {
+      const { closedDraft, closedFile } = coreStrings[this.language].notices;
+      const text = now.path ? closedFile(now.path) : closedDraft(pageTitle(now.document, this.language));
+      this.notice("info", text, "reopen");
+    }
     this.send({ kind: "close", page });
     this.forgetPage(page);
+  }
+
+  /** Opens the page that was closed last. */
+  async reopenClosed(): Promise<void> {
+    const last = this.state.closed.at(-1);
+    if (last === undefined) return;
+    const notices = this.state.notices.filter(({ command }) => command !== "reopen");
+    useStudio.setState({ closed: this.state.closed.slice(0, -1), notices });
+    const page = await this.openView(last);
+    if (page !== null) this.activate(page);
+  }
+
+  /** Opens the pages of an earlier session. */
+  async restore({ pages, active = -1 }: TabState): Promise<void> {
+    useStudio.setState({ restoring: true });
+    const opened = await Promise.all(pages.map((view) => this.openView(view)));
+    const found = new Set(opened.filter((page) => page !== null));
+    const others = this.state.tabs.filter((page) => !found.has(page));
+    const wanted = opened[active] ?? opened.find((page) => page !== null) ?? null;
+    useStudio.setState({
+      restoring: false,
+      tabs: [...found, ...others],
+      active: this.state.active ?? wanted,
+    });
+  }
+
+  /** Opens a page as it was shown, without activating it; null if it cannot be opened, which is said. */
+  private async openView({ viewport, ...what }: PageView): Promise<number | null> {
+    try {
+      const page = await this.open(what, true);
+      const [x, y, zoom] = viewport ?? [];
+      if (x !== undefined && y !== undefined && zoom !== undefined) live(page).viewport ??= { x, y, zoom };
+      return page;
+    } catch (error) {
+      this.notice("error", (error as Error).message);
+      return null;
+    }
+  }
+
+  /** The pages that are open, for the next session; undefined while pages are being opened again. */
+  tabState(): TabState | undefined {
+    const { tabs, active, connection, restoring } = this.state;
+    if (connection !== "open" || restoring || tabs.some((page) => page <= 0)) return undefined;
+    const pages = tabs.map((page) => viewOf(this.page(page) as PageState, live(page).viewport));
+    return { pages, active: active === null ? -1 : tabs.indexOf(active) };
+  }
+
+  keepTabState(state: TabState): void {
+    this.send({ kind: "keep tab state", state });
+  }
+
+  deleteDraft(name: string): void {
+    this.send({ kind: "delete draft", name });
   }
 
   private forgetPage(page: number): void {
@@ -294,11 +370,11 @@ export class Studio {
     opened: (message) => this.opened(message),
     changed: (message) => this.changed(message),
     journaled: ({ page, revision }) => this.update(page, (now) => ({ ...now, journaled: revision })),
-    saved: ({ page, revision, path }) =>
-      this.update(page, (now) => ({ ...now, savedRevision: revision, path, draft: null, saveRefused: null })),
+    saved: ({ page, path }) => this.update(page, (now) => withSaved(now, path)),
     "save refused": (message) => this.update(message.page, (now) => ({ ...now, saveRefused: message })),
     versions: ({ page, versions }) => this.update(page, (now) => ({ ...now, versions })),
     files: ({ files }) => useStudio.setState({ files }),
+    drafts: ({ drafts }) => useStudio.setState({ drafts }),
     checked: (message) => this.checked(message),
     "run state": (message) => this.handleRunState(this.localized(message)),
     "block states": (message) => live(message.page).applyStates(message),
@@ -342,10 +418,11 @@ export class Studio {
       // A temporary number: the server may give the old one to another page before this one is open again.
       const away = -this.requests.nextNumber();
       this.renumber(page, away);
-      const { path, unsaved, synced } = this.page(away) as PageState;
-      const own = { client: synced.client, pending: synced.pending.map(({ number }) => number) };
-      if (path) this.reopen(away, { path, ...own });
-      else if (unsaved) this.reopen(away, { unsaved, ...own });
+      const now = this.page(away) as PageState;
+      const { viewport: _, ...what } = viewOf(now, undefined);
+      const { client, pending } = now.synced;
+      if (now.path || now.unsaved)
+        this.reopen(away, { ...what, client, pending: pending.map(({ number }) => number) });
       else this.rescue(away);
     }
   }
@@ -393,7 +470,7 @@ export class Studio {
       this.setPage(page, newPageState(message, synced, this.state.ops));
       useStudio.setState({ tabs: [...this.state.tabs, page] });
     }
-    useStudio.setState({ active: page });
+    if (!this.inBackground.delete(request)) useStudio.setState({ active: page });
     this.requests.resolve(request, message);
   }
 

@@ -3,13 +3,15 @@
 import { create } from "zustand";
 import { Ops } from "../model/ops.ts";
 import type { Connection } from "../net/client.ts";
-import type { File, Welcome } from "../net/generated.ts";
+import type { File, PageView, Unsaved, Welcome } from "../net/generated.ts";
 import type { PageState } from "./page-state.ts";
 
 export interface Notice {
   readonly id: number;
   readonly kind: "info" | "error";
   readonly text: string;
+  /** A command that goes with it, such as one that undoes what it tells of. */
+  readonly command?: "reopen";
 }
 
 export interface StudioState {
@@ -22,6 +24,11 @@ export interface StudioState {
   /** The open pages, in tab order. */
   readonly tabs: readonly number[];
   readonly active: number | null;
+  /** Whether the pages of an earlier session are being opened. */
+  readonly restoring: boolean;
+  /** Closed pages, the last one last. */
+  readonly closed: readonly PageView[];
+  readonly drafts: readonly Unsaved[];
   readonly files: readonly File[];
   readonly notices: readonly Notice[];
   /** Recently used ops, the last one first. */
@@ -36,6 +43,9 @@ export const useStudio = create<StudioState>()(() => ({
   pages: {},
   tabs: [],
   active: null,
+  restoring: false,
+  closed: [],
+  drafts: [],
   files: [],
   notices: [],
   recent: [],

@@ -106,9 +106,10 @@ export const en = {
     revert: "Revert to the file",
     versions: "Versions…",
     close: "Close the page",
+    reopen: "Reopen the closed page",
     "next page": "Next page",
     "last page": "Previous page",
-    gallery: "Lessons",
+    gallery: "Lessons and drafts",
     export: "Export…",
     "zoom in": "Zoom in",
     "zoom out": "Zoom out",
@@ -177,6 +178,12 @@ export const en = {
     saved: (path: string) => `Saved ${path}`,
     lost: "The connection to the server is lost. Your changes are kept and sent when it is back.",
     back: "Connected again.",
+    closedDraft: (title: string) =>
+      title
+        ? `“${title}” was never saved to a file. It is kept as a draft under Lessons and drafts.`
+        : "The page was never saved to a file. It is kept as a draft under Lessons and drafts.",
+    closedFile: (path: string) =>
+      `The unsaved changes of ${path} are kept as a draft, and are there when it is opened again.`,
     tidyLate: "The layout took too long; a simpler one was used.",
   },
 };

@@ -102,9 +102,10 @@ export const ko: CoreStrings = {
     revert: "파일 내용으로 되돌리기",
     versions: "버전…",
     close: "페이지 닫기",
+    reopen: "닫은 페이지 다시 열기",
     "next page": "다음 페이지",
     "last page": "이전 페이지",
-    gallery: "예제",
+    gallery: "강좌와 초안",
     export: "내보내기…",
     "zoom in": "확대",
     "zoom out": "축소",
@@ -173,6 +174,11 @@ export const ko: CoreStrings = {
     saved: (path) => `${path} 저장됨`,
     lost: "서버와 연결이 끊겼습니다. 변경은 보관했다가 다시 연결되면 보냅니다.",
     back: "다시 연결되었습니다.",
+    closedDraft: (title) =>
+      title
+        ? `‘${title}’ 페이지는 파일로 저장한 적이 없습니다. 강좌와 초안에 초안으로 남아 있습니다.`
+        : "페이지를 파일로 저장한 적이 없습니다. 강좌와 초안에 초안으로 남아 있습니다.",
+    closedFile: (path) => `${path}의 저장하지 않은 변경은 초안으로 남아 있으며, 다시 열면 그대로 있습니다.`,
     tidyLate: "배치에 시간이 오래 걸려 간단한 배치를 썼습니다.",
   },
 };

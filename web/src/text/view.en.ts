@@ -1,8 +1,10 @@
 /** English: the shell, panels and dialogs. Other languages have the same keys, or the type check fails. */
 
+import { ageText } from "./age.ts";
 import type { Translation } from "./translation.ts";
 
 const number = new Intl.NumberFormat("en");
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 
 function count(many: number, one: string, more: string): string {
@@ -11,7 +13,7 @@ function count(many: number, one: string, more: string): string {
 
 export const viewEn = {
   // The shell
-  toGallery: "Lessons and files",
+  toGallery: "Lessons, drafts and files",
   mainMenu: "Menu",
   contextMenu: "Context menu",
   pages: "Open pages",
@@ -19,6 +21,11 @@ export const viewEn = {
   notSavedYet: "Not saved yet",
   closePage: (title: string) => `Close ${title}`,
   running: "Running",
+  trendOf: (names: string) => `Trend of ${names}. Arrow keys move along its steps.`,
+  resetTitle: "Reset the variables?",
+  resetAbout: (step: number) =>
+    `Variables get their initial values again, and what ${count(step, "step", "steps")} computed is gone. This cannot be undone.`,
+  reset: "Reset",
   runOptions: "Run options",
   stepsToRun: "Steps to run",
   saved: "Saved",
@@ -62,6 +69,7 @@ export const viewEn = {
   keepDraft: "Keep",
   discardDraft: "Discard",
   when: (at: Date) => moment.format(at),
+  age: (at: Date) => ageText(relative, at),
 
   // The canvas
   canvas: "canvas of blocks",
@@ -190,7 +198,7 @@ export const viewEn = {
       ? "Numbers with commas between them."
       : kind === "dtypes"
         ? "Types with commas between them."
-        : "Integers with commas between them.",
+        : "Integers, such as 1x4x4, (1, 4, 4) or 1 4 4.",
   oneOf: (options: string) => `Use ${options}.`,
   numberOrList: "A number, or lists such as [1, 2].",
   cellRule: (dtype: string, limits?: readonly string[]) =>
@@ -235,6 +243,11 @@ export const viewEn = {
   loginAbout: "Open it by the address that it printed when it was started, or type its password.",
   sessionExpired:
     "The studio was restarted, and the session of this tab has expired. Open the address that it printed in another tab of this browser: this tab then reconnects, and nothing is lost.",
+  addressAbout:
+    "Open it by the address that it printed in its terminal when it was started. Each start has a new one.",
+  addressLooks: "It looks like this, with a token that works once:",
+  addressLost:
+    "If it is out of reach, or was used already, end the studio and start it again: backblocks studio. Nothing is lost by that.",
   typePassword: "Type its password",
   password: "Password",
   enter: "Sign in",
@@ -245,7 +258,10 @@ export const viewEn = {
   galleryLead: "Open a lesson: it runs by itself, and everything in it can be changed.",
   newPage: "New page",
   openFile: "Open a file",
-  draftsFound: "Unsaved drafts",
+  draftsFound: "Drafts that no file has",
+  deleteDraft: (title: string) => `Delete the draft ${title}`,
+  deleteDraftAbout: "No file has this page: once deleted, it cannot be had back.",
+  deleteIt: "Delete",
   lessons: "Lessons",
   filesIn: (folder: string) => `Pages in ${folder}`,
   noPageInside: (file: string) => `${file}: contains no page. Files that the studio exports do.`,
@@ -348,7 +364,7 @@ export const viewEn = {
   connectBlock: (block: string) => `Connect ${block}`,
   connectPin: (pin: string) => `Connect ${pin} to`,
   connectInput: (pin: string) => `Connect to ${pin}`,
-  nothingFits: "Nothing on this page fits.",
+  addFitting: "Add a block that fits…",
   pinStates: { wired: "wired", constant: "constant", open: "open", missing: "missing" },
 };
 

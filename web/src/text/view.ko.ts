@@ -1,6 +1,8 @@
+import { ageText } from "./age.ts";
 import type { ViewStrings } from "./view.en.ts";
 
 const number = new Intl.NumberFormat("ko");
+const relative = new Intl.RelativeTimeFormat("ko", { numeric: "auto" });
 const moment = new Intl.DateTimeFormat("ko", { dateStyle: "medium", timeStyle: "short" });
 
 /** Titles of groups of ops. A group that is not here has the title that it is declared with. */
@@ -22,7 +24,7 @@ const GROUPS: Record<string, string> = {
 };
 
 export const viewKo: ViewStrings = {
-  toGallery: "강좌와 파일",
+  toGallery: "강좌, 초안, 파일",
   mainMenu: "메뉴",
   contextMenu: "컨텍스트 메뉴",
   pages: "열린 페이지",
@@ -30,6 +32,11 @@ export const viewKo: ViewStrings = {
   notSavedYet: "아직 저장하지 않음",
   closePage: (title) => `${title} 닫기`,
   running: "실행",
+  trendOf: (names) => `${names}의 추세. 화살표 키로 스텝을 옮겨 다닙니다.`,
+  resetTitle: "변수를 초기화할까요?",
+  resetAbout: (step) =>
+    `변수가 처음 값으로 돌아가고, ${number.format(step)}스텝 동안 계산한 것이 사라집니다. 되돌릴 수 없습니다.`,
+  reset: "초기화",
   runOptions: "실행 옵션",
   stepsToRun: "실행할 스텝 수",
   saved: "저장됨",
@@ -72,6 +79,7 @@ export const viewKo: ViewStrings = {
   keepDraft: "유지",
   discardDraft: "버리기",
   when: (at) => moment.format(at),
+  age: (at) => ageText(relative, at),
 
   canvas: "블록 캔버스",
   canvasOf: (title, blocks) =>
@@ -189,7 +197,7 @@ export const viewKo: ViewStrings = {
       ? "쉼표로 구분한 숫자여야 합니다."
       : kind === "dtypes"
         ? "쉼표로 구분한 자료형이어야 합니다."
-        : "쉼표로 구분한 정수여야 합니다.",
+        : "1x4x4, (1, 4, 4), 1 4 4와 같은 정수여야 합니다.",
   oneOf: (options) => `다음 중 하나여야 합니다: ${options}`,
   numberOrList: "숫자 또는 [1, 2] 같은 목록이어야 합니다.",
   cellRule: (dtype, limits) =>
@@ -231,6 +239,10 @@ export const viewKo: ViewStrings = {
   loginAbout: "시작할 때 출력된 주소로 열거나 비밀번호를 입력하세요.",
   sessionExpired:
     "스튜디오가 다시 시작되어 이 탭의 세션이 만료되었습니다. 출력된 주소를 이 브라우저의 다른 탭에서 열면 이 탭도 다시 연결되며, 잃는 것은 없습니다.",
+  addressAbout: "스튜디오를 시작할 때 터미널에 출력된 주소로 여세요. 시작할 때마다 주소가 새로 만들어집니다.",
+  addressLooks: "한 번만 쓸 수 있는 토큰이 붙은, 이런 모양의 주소입니다.",
+  addressLost:
+    "주소를 볼 수 없거나 이미 썼다면 스튜디오를 끝내고 backblocks studio로 다시 시작하세요. 잃는 것은 없습니다.",
   typePassword: "비밀번호 입력",
   password: "비밀번호",
   enter: "로그인",
@@ -240,7 +252,10 @@ export const viewKo: ViewStrings = {
   galleryLead: "강좌를 열면 바로 실행되고, 그 안의 모든 것을 바꿀 수 있습니다.",
   newPage: "새 페이지",
   openFile: "파일 열기",
-  draftsFound: "저장하지 않은 초안",
+  draftsFound: "파일이 없는 초안",
+  deleteDraft: (title) => `초안 삭제: ${title}`,
+  deleteDraftAbout: "이 페이지는 파일이 없습니다. 삭제하면 되찾을 수 없습니다.",
+  deleteIt: "삭제",
   lessons: "강좌",
   filesIn: (folder) => `${folder}의 페이지`,
   noPageInside: (file) =>
@@ -333,6 +348,6 @@ export const viewKo: ViewStrings = {
   connectBlock: (block) => `${block} 연결`,
   connectPin: (pin) => `${pin}의 연결 대상`,
   connectInput: (pin) => `${pin}에 연결`,
-  nothingFits: "이 페이지에 맞는 것이 없습니다.",
+  addFitting: "맞는 블록 추가…",
   pinStates: { wired: "연결됨", constant: "상수", open: "비어 있음", missing: "필요함" },
 };

@@ -1,13 +1,14 @@
 import { type ReactElement, useEffect } from "react";
 import { copySelection, pasteText } from "../state/clipboard.ts";
-import { executeCommand } from "../state/commands.ts";
-import { commandFor } from "../state/keybindings.ts";
+import { type CommandId, commands, executeCommand } from "../state/commands.ts";
+import { chordText, commandFor } from "../state/keybindings.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
 import { usePage } from "./active-page.ts";
 import { describeWire } from "./canvas/keyboard.ts";
 import { canvasRef } from "./canvas-ref.ts";
 import { registerCommandHandlers } from "./commands.ts";
-import { LoginPage, SessionExpired, useLoginRequired } from "./Login.tsx";
+import { fieldHistory, followFieldChanges } from "./field-changes.ts";
+import { LoginPage, SessionExpired, useEntry } from "./Login.tsx";
 import { Dialogs, Explain, Gallery, preloadAll, Workbench } from "./lazy.tsx";
 import { applySettings, updateSettings, useSettings } from "./settings.ts";
 import { Icon } from "./shell/icons.tsx";
@@ -20,18 +21,22 @@ export function App(): ReactElement {
   const page = usePage<PageState | null>((each) => each, null);
   const gallery = useUi((state) => state.gallery);
   const explained = useUi((state) => state.explain);
-  const locked = useLoginRequired();
+  const entry = useEntry();
+  const restoring = useStudio((state) => state.restoring);
   useEffect(registerCommandHandlers, []);
   useEffect(preloadAll, []);
   useEffect(applySettings, []);
+  useEffect(followFieldChanges, []);
   useKeybindings();
   useClipboard();
   return (
     <div className="studio">
       <TopBar />
-      {locked && page !== null && <SessionExpired />}
-      {page === null && locked ? (
-        <LoginPage />
+      {entry !== null && page !== null && <SessionExpired entry={entry} />}
+      {page === null && entry !== null ? (
+        <LoginPage entry={entry} />
+      ) : page === null && restoring ? (
+        <main className="workplace" />
       ) : page === null || gallery ? (
         <Gallery />
       ) : explained?.page === page.page && page.graph.blocks.has(explained.block) ? (
@@ -103,10 +108,11 @@ function Overlays(): ReactElement {
 
 function Notices(): ReactElement | null {
   const t = useStrings();
+  const core = useCoreStrings();
   const notice = useStudio((state) => state.notices.at(-1));
   useEffect(() => {
     if (notice === undefined || notice.kind === "error") return;
-    const timer = setTimeout(() => studio.dismiss(notice.id), 5000);
+    const timer = setTimeout(() => studio.dismiss(notice.id), notice.command ? 12_000 : 5000);
     return () => clearTimeout(timer);
   }, [notice]);
   if (notice === undefined) return null;
@@ -118,6 +124,11 @@ function Notices(): ReactElement | null {
         </span>
       )}
       <span>{notice.text}</span>
+      {notice.command && (
+        <button type="button" className="button" onClick={() => ui.run(notice.command as CommandId)}>
+          {core.commands[notice.command]} <kbd>{chordText(commands.get(notice.command)?.keys[0] ?? "")}</kbd>
+        </button>
+      )}
       <button
         type="button"
         className="button plain icon"
@@ -144,18 +155,24 @@ function useKeybindings(): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (event.defaultPrevented || document.querySelector("dialog[open], .search, .menu") !== null) return;
+      const typing = isTyping(event.target);
       if (
         event.key === "Escape" &&
-        event.target instanceof Element &&
-        event.target.closest(".panel, .topbar") !== null
+        event.target instanceof HTMLElement &&
+        (typing || event.target.closest(".panel, .topbar") !== null)
       ) {
-        canvasRef.current?.focus();
+        if (canvasRef.current) canvasRef.current.focus();
+        else event.target.blur();
         return;
       }
-      const id = commandFor(event, isTyping(event.target));
+      const id = commandFor(event, typing ? fieldHistory(event.target) : null);
       if (id === undefined || !isCanvasFocused(event)) return;
       if (executeCommand(id)) {
         event.preventDefault();
+        // The field that had the focus may be gone.
+        requestAnimationFrame(() => {
+          if (document.activeElement === document.body) canvasRef.current?.focus();
+        });
         ui.announce(id === "select wire" ? describeWire() : core.commands[id]);
       }
     };

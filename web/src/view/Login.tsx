@@ -3,45 +3,63 @@ import { sendCredentials } from "../net/client.ts";
 import { studio, useStudio } from "../state/store.ts";
 import { useStrings } from "./strings.ts";
 
-/** Whether the server rejects this browser (401), tested when there is no connection. */
-export function useLoginRequired(): boolean {
+/** How this browser can get in: by the address that the studio printed alone, or by its password too. */
+type Entry = "address" | "password";
+
+/** How to get in if the server rejects this browser (401), which is tested when there is no connection; else null. */
+export function useEntry(): Entry | null {
   const connection = useStudio((state) => state.connection);
-  const [locked, setLocked] = useState(false);
+  const [entry, setEntry] = useState<Entry | null>(null);
   useEffect(() => {
-    if (connection === "open") setLocked(false);
+    if (connection === "open") setEntry(null);
     else if (connection === "lost")
       void fetch("./api/").then(
-        (answer) => setLocked(answer.status === 401),
+        ({ status, headers }) => {
+          const asked = headers.get("www-authenticate") === "password" ? "password" : "address";
+          setEntry(status === 401 ? asked : null);
+        },
         () => {},
       );
   }, [connection]);
-  return locked;
+  return entry;
 }
 
 /** The page that is shown instead of the studio until the browser is authorized. */
-export function LoginPage(): ReactElement {
+export function LoginPage({ entry }: { entry: Entry }): ReactElement {
   const t = useStrings();
   return (
     <main className="workplace">
       <div className="gallery">
         <div className="gallery-inner">
           <h1>{t.loginTitle}</h1>
-          <p className="lead">{t.loginAbout}</p>
-          <PasswordForm />
+          <p className="lead">{entry === "password" ? t.loginAbout : t.addressAbout}</p>
+          {entry === "password" ? <PasswordForm /> : <AddressHelp />}
         </div>
       </div>
     </main>
   );
 }
 
+/** Where the address is found, without which nobody gets in. */
+function AddressHelp(): ReactElement {
+  const t = useStrings();
+  return (
+    <>
+      <p>{t.addressLooks}</p>
+      <p className="mono">{`${window.location.origin}/#token=…`}</p>
+      <p>{t.addressLost}</p>
+    </>
+  );
+}
+
 /** The banner of a tab whose session has expired because the server was restarted. */
-export function SessionExpired(): ReactElement {
+export function SessionExpired({ entry }: { entry: Entry }): ReactElement {
   const t = useStrings();
   const [asking, setAsking] = useState(false);
   return (
     <div className="banner" role="alert">
       <span>{t.sessionExpired}</span>
-      {asking ? (
+      {entry === "address" ? null : asking ? (
         <PasswordForm />
       ) : (
         <button type="button" className="button" onClick={() => setAsking(true)}>

@@ -33,6 +33,7 @@ const GLOBAL_HANDLERS: Partial<Record<CommandId, () => void>> = {
     ui.openDialog({ kind: "open" });
   },
   gallery: () => ui.showGallery(true),
+  reopen: () => void studio.reopenClosed().then(() => ui.showGallery(false)),
   help: () => ui.openDialog({ kind: "help" }),
   settings: () => ui.openDialog({ kind: "settings" }),
   outline: () => showPanel("left", "outline"),
@@ -121,6 +122,13 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
   versions: ({ page }) => {
     studio.listVersions(page);
     ui.openDialog({ kind: "versions" });
+  },
+  reset: ({ page, run }) => {
+    const t = strings();
+    const reset = () => studio.control(page, "reset");
+    const step = run.step ?? 0;
+    if (step === 0) reset();
+    else ui.confirm({ title: t.resetTitle, about: t.resetAbout(step), action: t.reset, onConfirm: reset });
   },
   // Closing loses nothing: unsaved changes stay in the draft.
   close: ({ page }) => studio.close(page),

@@ -26,7 +26,17 @@ export type DialogKind =
   | { kind: "help" | "settings" | "about" | "versions" | "export" | "open" | "use page" }
   | { kind: "save as" | "extract" }
   | { kind: "connect"; block: string; end: WireEnd | null }
-  | { kind: "gradients"; ys: OutputRef[] };
+  | { kind: "gradients"; ys: OutputRef[] }
+  | ({ kind: "confirm" } & Confirmation);
+
+/** A question before something that cannot be undone. */
+export interface Confirmation {
+  title: string;
+  about: string;
+  /** The label of the button that does it. */
+  action: string;
+  onConfirm(): void;
+}
 
 export interface SearchState {
   /** The position of the search box in window pixels; centred if null. */
@@ -131,6 +141,9 @@ export const ui = {
   },
   openDialog(dialog: DialogKind): void {
     useUi.setState({ dialog });
+  },
+  confirm(question: Confirmation): void {
+    ui.openDialog({ kind: "confirm", ...question });
   },
   closeDialog(): void {
     useUi.setState({ dialog: null });

@@ -23,6 +23,7 @@ import { OP_DRAG_TYPE } from "../panels/Palette.tsx";
 import { updateSettings, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { useStrings } from "../strings.ts";
+import { tabStateChanged } from "../tab-state.ts";
 import { ui, useUi } from "../ui.ts";
 import { Block } from "./Block.tsx";
 import { ConstantPopover } from "./ConstantPopover.tsx";
@@ -142,6 +143,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
       clearTimeout(ended);
       ended = window.setTimeout(() => holder?.classList.remove("panning"), 160);
       live(number).viewport = view;
+      tabStateChanged();
       stage?.setViewport(view);
       setZoom(view.zoom);
     };

@@ -6,6 +6,7 @@ import { live } from "../../state/live.ts";
 import { Trend } from "../lazy.tsx";
 import { useSettings } from "../settings.ts";
 import { useStrings } from "../strings.ts";
+import { TabIndex } from "../widgets/ValidatedField.tsx";
 import { bytesOf, renderColours, scaleFor } from "./colourmap.ts";
 import { PageNumber } from "./context.ts";
 import { CURVE_COLOURS, curveLabels, formatNumber, shownLabel } from "./monitor-labels.ts";
@@ -25,7 +26,9 @@ export const Monitor = memo(function Monitor({ data }: NodeProps<MonitorNode>): 
     <section className={data.selected ? "monitor selected" : "monitor"} aria-label={title}>
       <div className="monitor-title">{title}</div>
       <div className="monitor-body">
-        <MonitorBody name={data.name} monitor={data.monitor} />
+        <TabIndex.Provider value={-1}>
+          <MonitorBody name={data.name} monitor={data.monitor} />
+        </TabIndex.Provider>
       </div>
       <span className="resize-corner" aria-hidden="true" />
     </section>

@@ -34,7 +34,6 @@ export const Note = memo(function Note({ data }: NodeProps<NoteNode>): ReactElem
             data.onDone();
           }}
           onKeyDown={(event) => {
-            event.stopPropagation();
             if (event.key === "Escape" || (event.key === "Enter" && event.ctrlKey))
               event.currentTarget.blur();
           }}

@@ -1,9 +1,10 @@
-import { type ReactElement, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactElement, useContext, useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Monitor } from "../../model/document.ts";
 import type { Series } from "../../net/generated.ts";
 import { useStrings } from "../strings.ts";
+import { TabIndex } from "../widgets/ValidatedField.tsx";
 import { readColours } from "./colours.ts";
 import { CURVE_COLOURS, curveLabels, formatNumber } from "./monitor-labels.ts";
 
@@ -18,6 +19,9 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
   const names = labels.join("\n");
   const { low, high } = monitor;
   const [themed, setThemed] = useState(0);
+  /** The index of the point under the cursor; null if it is not on the chart. */
+  const [pointed, setPointed] = useState<number | null>(null);
+  const tabIndex = useContext(TabIndex);
   useEffect(() => {
     const watch = new MutationObserver(() => setThemed((n) => n + 1));
     watch.observe(document.documentElement, { attributeFilter: ["data-theme"] });
@@ -40,6 +44,7 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
         height: Math.max(holder.clientHeight, 60),
         legend: { show: false },
         cursor: { show: true, y: false },
+        hooks: { setCursor: [({ cursor }) => setPointed(cursor.idx ?? null)] },
         scales: { x: { time: false }, y: { range: (_plot, least, most) => rangeOf(least, most, low, high) } },
         axes: [
           { ...axis, size: 22, gap: 2 },
@@ -74,13 +79,37 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
   useEffect(() => {
     plot.current?.setData([series.steps ?? [], ...(series.values ?? [])] as uPlot.AlignedData);
   }, [series, names, low, high, themed]);
+  const steps = series.steps ?? [];
+  const at = pointed !== null && pointed < steps.length ? pointed : null;
+  /** Moves the cursor to a point, for those who have no pointer. */
+  function key(event: KeyboardEvent) {
+    const last = steps.length - 1;
+    const now = at ?? last;
+    const places: Record<string, number> = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last };
+    const place = places[event.key];
+    const chart = plot.current;
+    if (place === undefined || last < 0 || chart === null) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const step = steps[Math.max(0, Math.min(last, place))] as number;
+    chart.setCursor({ left: chart.valToPos(step, "x"), top: 0 });
+  }
   return (
     <div className="trend-box">
-      <div ref={ref} className="trend" />
-      <div className="keys">
+      <div
+        ref={ref}
+        className="trend"
+        role="application"
+        aria-label={t.trendOf(labels.join(", "))}
+        tabIndex={tabIndex}
+        onKeyDown={key}
+        onBlur={() => plot.current?.setCursor({ left: -10, top: -10 })}
+      />
+      <div className="keys" aria-live={at === null ? "off" : "polite"}>
+        {at !== null && <span className="soft">{t.atStep(steps[at] as number, null)}</span>}
         {labels.map((label, i) => (
           <span key={label} className={`key ${CURVE_COLOURS[i % CURVE_COLOURS.length]}`}>
-            {label} <b>{formatNumber(series.values?.[i]?.at(-1))}</b>
+            {label} <b>{formatNumber(series.values?.[i]?.at(at ?? -1))}</b>
           </span>
         ))}
       </div>

@@ -1,8 +1,9 @@
-import { type ReactElement, useState } from "react";
+import { type ReactElement, useEffect, useState } from "react";
 import { connect } from "../../model/actions.ts";
 import { candidateInputs, candidateOutputs } from "../../model/connections.ts";
 import { reasonText, specText } from "../../model/format.ts";
-import { keyOf, specOf } from "../../model/graph.ts";
+import { BLOCK_WIDTH, COLUMN_GAP } from "../../model/geometry.ts";
+import { type Graph, keyOf, specOf } from "../../model/graph.ts";
 import type { PageState } from "../../state/store.ts";
 import { dispatch } from "../active-page.ts";
 import type { WireEnd } from "../canvas/pointer-host.ts";
@@ -31,12 +32,17 @@ export function ConnectDialog({
       ? { from: view.outputs[0].ref }
       : null);
   const [chosen, setChosen] = useState<WireEnd | null>(only);
+  const fitting = chosen === null || hasCandidate(graph, chosen);
+  // With nothing to connect to, a block that fits can be added.
+  useEffect(() => {
+    if (!fitting && chosen !== null) addFitting(page, chosen);
+  }, [fitting, chosen, page]);
   const close = (
     <button type="button" className="button" onClick={ui.closeDialog}>
       {t.cancel}
     </button>
   );
-  if (view === undefined) return <span />;
+  if (view === undefined || !fitting) return <span />;
   if (chosen === null) {
     const inputs = view.inputs.map((pin) => ({
       id: `<${pin.key}`,
@@ -97,19 +103,37 @@ export function ConnectDialog({
         });
   return (
     <Dialog title={title} onClose={ui.closeDialog} actions={close}>
-      {choices.length === 0 ? (
-        <p className="soft">{t.nothingFits}</p>
-      ) : (
-        <ListBox
-          key={title}
-          label={title}
-          choices={choices}
-          onChoose={(id) => {
-            const other = choices.find((choice) => choice.id === id);
-            if (other) join(other.end);
-          }}
-        />
-      )}
+      <ListBox
+        key={title}
+        label={title}
+        choices={[...choices, { id: ADD, name: t.addFitting }]}
+        onChoose={(id) => {
+          const other = choices.find((choice) => choice.id === id);
+          if (other) join(other.end);
+          else addFitting(page, chosen);
+        }}
+      />
     </Dialog>
   );
 }
+
+/** The id of the choice to add a block; no pin has it. */
+const ADD = "+";
+
+function hasCandidate(graph: Graph, end: WireEnd): boolean {
+  const found = "from" in end ? candidateInputs(graph, end.from) : candidateOutputs(graph, end.to);
+  return found.some(({ reason }) => reason === undefined);
+}
+
+/** Searches for a block to add beside the pin, and to connect with it. */
+function addFitting(page: PageState, end: WireEnd): void {
+  const rect = page.places.get("from" in end ? end.from.block : end.to.block);
+  const { x, y, width } = rect ?? { x: 0, y: 0, width: 0 };
+  const beside = "from" in end ? x + width + COLUMN_GAP : x - COLUMN_GAP - BLOCK_WIDTH;
+  const free = ui.findFreeRect({ x: beside, y }, { width: BLOCK_WIDTH, height: NEW_BLOCK_HEIGHT });
+  ui.closeDialog();
+  // The search takes the corner that a dragged wire would end at.
+  ui.openSearch({ end, place: { x: "from" in end ? free.x : free.x + BLOCK_WIDTH, y: free.y + 39 } });
+}
+
+const NEW_BLOCK_HEIGHT = 160;

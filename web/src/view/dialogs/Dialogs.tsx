@@ -6,6 +6,7 @@ import { dispatch, usePage } from "../active-page.ts";
 import { canvasRef } from "../canvas-ref.ts";
 import { ui, useUi } from "../ui.ts";
 import { AboutDialog } from "./AboutDialog.tsx";
+import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { ConnectDialog } from "./ConnectDialog.tsx";
 import { ExportDialog } from "./ExportDialog.tsx";
 import { ExtractDialog } from "./ExtractDialog.tsx";
@@ -59,6 +60,8 @@ export function Dialogs(): ReactElement | null {
       return page && <ExtractDialog page={page} />;
     case "connect":
       return page && <ConnectDialog key={dialog.block} page={page} block={dialog.block} end={dialog.end} />;
+    case "confirm":
+      return <ConfirmDialog {...dialog} />;
     case "gradients":
       return page && <GradientsDialog page={page} ys={dialog.ys} />;
   }

@@ -72,7 +72,8 @@ export default function Explain({ page, block }: { page: PageState; block: strin
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target instanceof HTMLInputElement && event.target.type !== "range";
     const letter = event.key.toLowerCase();
-    if (event.key === "Escape") {
+    if (event.key === "Escape" && typing) root.current?.focus();
+    else if (event.key === "Escape") {
       if (here() && cursor.pinned) cursor.release();
       else ui.closeExplain();
     } else if (letter === "s" && !typing) step(event.shiftKey ? -1 : 1);

@@ -1,5 +1,7 @@
 import { type DragEvent, type ReactElement, useEffect } from "react";
 import { localizedText, type PageDocument } from "../../model/document.ts";
+import { pageTitle } from "../../model/page-title.ts";
+import type { Unsaved } from "../../net/generated.ts";
 import { studio, useStudio } from "../../state/store.ts";
 import { dropFiles } from "../lazy.tsx";
 import { useSettings } from "../settings.ts";
@@ -41,23 +43,7 @@ export function Gallery(): ReactElement {
               {t.openFile}
             </button>
           </div>
-          {(welcome?.unsaved ?? []).length > 0 && (
-            <>
-              <h2>{t.draftsFound}</h2>
-              <ul className="file-list">
-                {welcome?.unsaved?.map((draft) => (
-                  <li key={draft.name}>
-                    <button type="button" onClick={() => void ui.openPage({ unsaved: draft.name })}>
-                      <Icon name="history" />
-                      <span>{draft.title || t.untitled}</span>
-                      {draft.lost && <span className="soft">{t.fileGone(draft.lost)}</span>}
-                      <span className="when">{t.when(new Date(draft.since * 1000))}</span>
-                    </button>
-                  </li>
-                ))}
-              </ul>
-            </>
-          )}
+          <Drafts />
           <h2>{t.lessons}</h2>
           <div className="cards">
             {welcome?.lessons.map((lesson) => (
@@ -91,6 +77,69 @@ export function Gallery(): ReactElement {
       </div>
       <SearchBox />
     </main>
+  );
+}
+
+/** Drafts that are not open in this tab. */
+function Drafts(): ReactElement | null {
+  const t = useStrings();
+  const all = useStudio((state) => state.drafts);
+  const pages = useStudio((state) => state.pages);
+  const open = new Set(Object.values(pages).map(({ unsaved }) => unsaved));
+  const drafts = all.filter(({ name }) => !open.has(name));
+  if (drafts.length === 0) return null;
+  return (
+    <>
+      <h2>{t.draftsFound}</h2>
+      <div className="cards">
+        {drafts.map((draft) => (
+          <DraftCard key={draft.name} draft={draft} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+function DraftCard({ draft }: { draft: Unsaved }): ReactElement {
+  const t = useStrings();
+  const { language } = useSettings();
+  const { name, document, since, lost } = draft;
+  const title = pageTitle(document, language) || t.untitled;
+  const at = new Date(since * 1000);
+  const remove = () =>
+    ui.confirm({
+      title: t.deleteDraft(title),
+      about: t.deleteDraftAbout,
+      action: t.deleteIt,
+      onConfirm: () => studio.deleteDraft(name),
+    });
+  return (
+    <div className="draft">
+      <button
+        type="button"
+        className="draft-card"
+        onClick={() => void ui.openPage({ unsaved: name })}
+        onKeyDown={(event) => {
+          if (event.key === "Delete") remove();
+        }}
+      >
+        <PagePreview document={document} />
+        <strong>{title}</strong>
+        <span className="card-about" title={t.when(at)}>
+          {[t.blockCount(Object.keys(document.blocks ?? {}).length), t.age(at)].join(" · ")}
+        </span>
+        {lost && <span className="card-about">{t.fileGone(lost)}</span>}
+      </button>
+      <button
+        type="button"
+        className="button icon"
+        aria-label={t.deleteDraft(title)}
+        title={t.deleteDraft(title)}
+        onClick={remove}
+      >
+        <Icon name="trash" />
+      </button>
+    </div>
   );
 }
 

@@ -1,10 +1,10 @@
 import { type KeyboardEvent, type ReactElement, useEffect, useRef, useState } from "react";
 import { setRun } from "../../model/actions.ts";
-import { localizedText } from "../../model/document.ts";
+import { pageTitle } from "../../model/page-title.ts";
 import type { CommandId } from "../../state/commands.ts";
 import { commands, isEnabled } from "../../state/commands.ts";
 import { chordText } from "../../state/keybindings.ts";
-import { isDirty, isJournaled, type PageState, studio, useStudio } from "../../state/store.ts";
+import { isJournaled, type PageState, studio, useStudio } from "../../state/store.ts";
 import { dispatch, usePage } from "../active-page.ts";
 import { formatDuration } from "../canvas/thumbnails.ts";
 import { commandItems } from "../context-menu.ts";
@@ -109,6 +109,7 @@ function MainMenu(): ReactElement {
           "help",
           "line",
           "close",
+          "reopen",
         ]);
         const about = { id: "about", label: t.aboutStudio, run: () => ui.openDialog({ kind: "about" }) };
         ui.openMenu(t.mainMenu, { x: box.left, y: box.bottom + 4 }, [...items, about]);
@@ -120,13 +121,10 @@ function MainMenu(): ReactElement {
 }
 
 function titleOf(page: PageState, untitled: string): string {
-  const { title, titles } = page.document;
   const { language } = useSettings.getState();
-  return (
-    localizedText(language, title, titles) ||
-    page.path.replace(/\.page\.json$/, "").replace(/^.*\//, "") ||
-    untitled
-  );
+  const { title } = page.document;
+  const file = page.path.replace(/\.page\.json$/, "").replace(/^.*\//, "");
+  return (title ? "" : file) || pageTitle(page.document, language) || untitled;
 }
 
 function PageTabs(): ReactElement {
@@ -246,7 +244,7 @@ function PageTab({ number, page, current, tabIndex, onTake, onKeyDown }: PageTab
         onKeyDown={onKeyDown}
       >
         <span>{title}</span>
-        {isDirty(page) && " •"}
+        {page.dirty && " •"}
       </button>
       <button
         type="button"
@@ -365,7 +363,7 @@ function RunState({ page: { run, problems } }: { page: PageState }): ReactElemen
 
 function SaveState({ page }: { page: PageState }): ReactElement {
   const t = useStrings();
-  const dirty = isDirty(page);
+  const { dirty } = page;
   const safe = isJournaled(page);
   const revision = page.synced.revision + page.synced.pending.length;
   const [since, setSince] = useState(Date.now());

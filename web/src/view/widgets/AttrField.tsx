@@ -1,5 +1,6 @@
 import { type ReactElement, useContext } from "react";
 import type { Json } from "../../model/document.ts";
+import { parseWholeNumbers } from "../../model/whole-numbers.ts";
 import { useStrings } from "../strings.ts";
 import { formatList, formatNumber, formatShape, parseList, parseNumber } from "./attr-text.ts";
 import { type ParseResult, TabIndex, ValidatedField } from "./ValidatedField.tsx";
@@ -85,31 +86,54 @@ function Choice({ attr, value, onChange, labelledBy }: Props): ReactElement {
   );
 }
 
-function wholeNumber(text: string, least: number, rule: (least: number) => string): ParseResult<number> {
-  const number = Number(text);
-  if (text.trim() === "" || !Number.isInteger(number) || number < least) return { error: rule(least) };
-  return { value: number };
+interface AxisFieldProps {
+  label: string;
+  /** The numbers of all fields, and the place of this one. */
+  all: readonly number[];
+  place: number;
+  least: number;
+  onChange(all: number[]): void;
+}
+
+/** The field of one of several numbers, which also takes all of them at once, such as `1x2x2x1`. */
+function AxisField({ label, all, place, least, onChange }: AxisFieldProps): ReactElement {
+  const t = useStrings();
+  const read = (text: string): ParseResult<readonly number[]> => {
+    const numbers = parseWholeNumbers(text) as number[] | undefined;
+    const fits = numbers !== undefined && (numbers.length === 1 || numbers.length === all.length);
+    if (!fits || numbers.some((each) => each < least)) return { error: t.wholeAtLeast(least) };
+    return { value: numbers.length === all.length ? numbers : all.with(place, numbers[0] as number) };
+  };
+  return (
+    <ValidatedField<readonly number[]>
+      label={label}
+      value={all}
+      format={(numbers) => String(numbers[place])}
+      isSame={(one, other) => String(one) === String(other)}
+      read={read}
+      step={(numbers, by) => numbers.with(place, Math.max(least, (numbers[place] as number) + by))}
+      onChange={(numbers) => onChange([...numbers])}
+    />
+  );
 }
 
 /** A number field for each axis, labelled by the data format. */
 function Boxes({ attr, value, axes, onChange, least }: Props & { least: number }): ReactElement {
-  const t = useStrings();
   const list = Array.isArray(value) ? (value as number[]) : [];
   const count = Math.max(list.length, axes?.length ?? 0, 1);
   const now = Array.from({ length: count }, (_, i) => list[i] ?? least);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as a row in every browser.
     <span className="boxes" role="group" aria-label={attr.name}>
-      {now.map((each, i) => (
+      {now.map((_, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
         <span className="box" key={i}>
-          <ValidatedField
+          <AxisField
             label={`${attr.name} ${axes?.[i] ?? i}`}
-            value={each}
-            format={String}
-            read={(text) => wholeNumber(text, least, t.wholeAtLeast)}
-            step={(number, by) => Math.max(least, number + by)}
-            onChange={(number) => onChange(now.map((old, at) => (at === i ? number : old)))}
+            all={now}
+            place={i}
+            least={least}
+            onChange={onChange}
           />
           <span className="box-name" aria-hidden="true">
             {axes?.[i] ?? i}
@@ -129,19 +153,15 @@ function Pads({ attr, value, axes, onChange }: Props): ReactElement {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as a row in every browser.
     <span className="boxes" role="group" aria-label={attr.name}>
-      {now.map((each, i) => (
+      {now.map((_, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
         <span className="box" key={i}>
-          <ValidatedField
+          <AxisField
             label={`${attr.name} ${axes?.[i >> 1] ?? i >> 1} ${i % 2 === 0 ? t.before : t.after}`}
-            value={each}
-            format={String}
-            read={(text) => wholeNumber(text, 0, t.wholeAtLeast)}
-            step={(number, by) => Math.max(0, number + by)}
-            onChange={(number) => {
-              const next = now.map((old, at) => (at === i ? number : old));
-              onChange(next.every((n) => n === 0) ? [] : next);
-            }}
+            all={now}
+            place={i}
+            least={0}
+            onChange={(next) => onChange(next.every((n) => n === 0) ? [] : next)}
           />
           <span className="box-name" aria-hidden="true">
             {`${axes?.[i >> 1] ?? i >> 1}${i % 2 === 0 ? "‹" : "›"}`}

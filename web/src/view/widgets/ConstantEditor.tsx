@@ -1,11 +1,12 @@
-import { type ClipboardEvent, type KeyboardEvent, type ReactElement, useId, useState } from "react";
+import { type ClipboardEvent, type KeyboardEvent, type ReactElement, useId, useRef, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { elementCount, ravelIndex } from "../../model/indexing.ts";
 import { ALL_DTYPES } from "../../model/ops.ts";
 import { PRESETS } from "../../model/presets.ts";
+import { parseWholeNumbers } from "../../model/whole-numbers.ts";
 import { studio } from "../../state/store.ts";
 import { useStrings } from "../strings.ts";
-import { formatList, parseList } from "./attr-text.ts";
+import { formatList } from "./attr-text.ts";
 import {
   type ConstantCells,
   cellsOf,
@@ -69,8 +70,8 @@ export function ConstantEditor({ label, value, free, onChange }: Props): ReactEl
           format={formatList}
           hint={t.scalar}
           read={(text) => {
-            const sizes = parseList(text, "ints");
-            if (!Array.isArray(sizes) || sizes.some((n) => (n as number) < 0))
+            const sizes = parseWholeNumbers(text);
+            if (sizes === undefined || sizes.some((n) => (n as number) < 0))
               return { error: t.aListOf("ints") };
             if (elementCount(sizes as number[]) > MAX_CELLS) return { error: t.tooLarge };
             return { value: sizes as number[] };
@@ -241,6 +242,7 @@ interface CellProps {
 
 function Cell({ label, value, dtype, row, column, onChange }: CellProps): ReactElement {
   const [typed, setTyped] = useState<string | null>(null);
+  const cancelled = useRef(false);
   const read = typed === null ? value : parseCellOrNumber(typed, dtype);
   const commit = () => {
     if (typed !== null && read !== undefined && formatCell(read) !== formatCell(value)) onChange(read);
@@ -255,13 +257,21 @@ function Cell({ label, value, dtype, row, column, onChange }: CellProps): ReactE
       data-column={column}
       value={typed ?? formatCell(value)}
       onFocus={(event) => event.target.select()}
-      onChange={(event) => setTyped(event.target.value)}
-      onBlur={commit}
+      onChange={(event) => {
+        const text = event.target.value;
+        cancelled.current = false;
+        setTyped(text === formatCell(value) ? null : text);
+      }}
+      onBlur={() => {
+        if (!cancelled.current) commit();
+        cancelled.current = false;
+      }}
       onKeyDown={(event) => {
         if (event.key === "Enter") commit();
-        else if (event.key === "Escape" && typed !== null) {
+        else if (event.key === "Escape") {
+          // What leaves the field with this key must not commit it.
+          cancelled.current = true;
           setTyped(null);
-          event.preventDefault();
         }
       }}
     />

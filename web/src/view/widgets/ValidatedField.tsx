@@ -5,6 +5,7 @@ import {
   type Ref,
   useContext,
   useId,
+  useRef,
   useState,
 } from "react";
 
@@ -38,6 +39,8 @@ interface Props<T> {
   /** Parses the text: a value or an error. */
   read(text: string): ParseResult<T>;
   onChange(value: T): void;
+  /** Whether a value is no other one; those with the same text if it is left out. */
+  isSame?(one: T, other: T): boolean;
   /** The placeholder. */
   hint?: string;
   className?: string;
@@ -53,22 +56,24 @@ interface Props<T> {
 /** A text field that is validated while typing, and committed on blur or Enter. */
 export function ValidatedField<T>(props: Props<T>): ReactElement {
   const { value, format, read, onChange, step } = props;
+  const isSame = props.isSame ?? ((one: T, other: T) => format(one) === format(other));
   const [typed, setTyped] = useState<string | null>(null);
+  const cancelled = useRef(false);
   const message = useId();
   const tabIndex = useContext(TabIndex);
   const result = typed === null ? null : read(typed);
   const error = result !== null && "error" in result ? result.error : null;
 
   function commit() {
-    if (result !== null && "value" in result && format(result.value) !== format(value))
-      onChange(result.value);
+    if (result !== null && "value" in result && !isSame(result.value, value)) onChange(result.value);
     if (error === null) setTyped(null);
   }
   function key(event: KeyboardEvent<HTMLInputElement>) {
     if (event.key === "Enter") commit();
-    else if (event.key === "Escape" && typed !== null) {
+    else if (event.key === "Escape") {
+      // What leaves the field with this key must not commit it.
+      cancelled.current = true;
       setTyped(null);
-      event.preventDefault();
     } else if (step !== undefined && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
       event.preventDefault();
       const now = result !== null && "value" in result ? result.value : value;
@@ -94,10 +99,15 @@ export function ValidatedField<T>(props: Props<T>): ReactElement {
         placeholder={props.hint}
         disabled={props.disabled}
         size={props.size}
-        onChange={(event) => setTyped(event.target.value)}
+        onChange={(event) => {
+          const text = event.target.value;
+          cancelled.current = false;
+          setTyped(text === format(value) ? null : text);
+        }}
         onFocus={(event) => event.target.select()}
         onBlur={() => {
-          commit();
+          if (!cancelled.current) commit();
+          cancelled.current = false;
           setTyped(null);
         }}
         onKeyDown={key}

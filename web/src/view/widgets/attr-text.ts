@@ -1,6 +1,7 @@
 /** Formats and parses numbers, lists and shapes of attributes. */
 
 import type { Json } from "../../model/document.ts";
+import { parseWholeNumbers } from "../../model/whole-numbers.ts";
 import type { ViewStrings } from "../../text/view.en.ts";
 import type { ParseResult } from "./ValidatedField.tsx";
 
@@ -38,6 +39,9 @@ export function formatList(value: Json): string {
 /** Parses a list; undefined if it is invalid. */
 export function parseList(text: string, kind: string): Json | undefined {
   const trimmed = text.trim();
+  const whole =
+    kind === "floats" || kind === "dtypes" ? undefined : parseWholeNumbers(trimmed, kind === "shape");
+  if (whole !== undefined && trimmed !== "?") return whole;
   if (trimmed.startsWith("[") || trimmed.startsWith("{") || trimmed.startsWith('"')) {
     try {
       return JSON.parse(trimmed.replace(/\?/g, "null")) as Json;
@@ -46,9 +50,8 @@ export function parseList(text: string, kind: string): Json | undefined {
     }
   }
   if (kind === "shape" && trimmed === "?") return null;
-  const parts = trimmed === "" ? [] : trimmed.split(/[\s,×]+/).filter((part) => part !== "");
+  const parts = trimmed.split(/[\s,]+/).filter((part) => part !== "");
   if (kind === "dtypes") return parts;
-  const numbers = parts.map((part) => (part === "?" && kind === "shape" ? null : Number(part)));
-  const fits = kind === "floats" ? Number.isFinite : Number.isInteger;
-  return numbers.every((n) => n === null || fits(n)) ? numbers : undefined;
+  const numbers = parts.map(Number);
+  return kind === "floats" && numbers.every(Number.isFinite) ? numbers : undefined;
 }

@@ -6,6 +6,7 @@ import { elementCount, ravelIndex, unravelIndex } from "../../model/indexing.ts"
 import { parseTable, plainNumbers } from "../../model/pasted-table.ts";
 import { type Preset, type PresetOptions, preset } from "../../model/presets.ts";
 import { limitsOf, parseCell, parseValue } from "../../model/values.ts";
+import { parseWholeNumbers } from "../../model/whole-numbers.ts";
 import type { ViewStrings } from "../../text/view.en.ts";
 import { nested } from "../export/array-files.ts";
 import type { ParseResult } from "./ValidatedField.tsx";
@@ -149,6 +150,7 @@ export function parseNested(text: string, dtype: string | undefined): ConstantCe
       ? undefined
       : { dtype, shape: inner.shape, elements: elements as Json[] };
   } catch {
-    return undefined;
+    const list = parseWholeNumbers(text);
+    return list && list.length > 0 ? parseNested(JSON.stringify(list), dtype) : undefined;
   }
 }
