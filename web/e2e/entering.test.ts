@@ -53,12 +53,14 @@ test("a studio that others can reach asks for its password, and lets in who know
   await page.waitForSelector(".card");
 });
 
-test("without the address that was printed nothing is shown but how to get in", async () => {
+test("without the address that was printed nothing is shown but how to get in, and no password is asked for", async () => {
   const address = await studio.start();
-  const page = await browser.newPage();
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
   await page.goto(withoutToken(address));
-  await page.waitForSelector("#password");
-  expect(await page.locator("main").textContent()).toContain("the address that it printed");
+  await page.getByText("the address that it printed").waitFor();
+  if (process.env.PICTURES) await page.screenshot({ path: path.join(process.env.PICTURES, "locked.png") });
+  expect(await page.locator("main").textContent()).toContain(`${withoutToken(address)}#token=`);
+  expect(await page.locator("#password").count()).toBe(0);
 });
 
 test("no other host is asked for anything, not even by a note that names one", async () => {
@@ -108,7 +110,7 @@ test("changes of a file that is gone are offered again", async () => {
   await page.close();
   const later = await browser.newPage();
   await later.goto(await studio.start());
-  await later.locator(".file-list button", { hasText: "gone.page.json is missing" }).click();
+  await later.locator(".draft-card", { hasText: "gone.page.json is missing" }).click();
   await later.waitForSelector("#block-square");
 });
 
@@ -155,6 +157,7 @@ test.each(["another", "the same"])(
     const banner = page.locator(".banner[role=alert]");
     await banner.waitFor();
     expect(await banner.textContent()).toContain("Open the address that it printed");
+    expect(await banner.locator("button, input").count()).toBe(0); // there is no password
     await (tab === "another" ? await context.newPage() : page).goto(again);
     await banner.waitFor({ state: "detached" });
     await page.waitForFunction(() =>
@@ -162,7 +165,7 @@ test.each(["another", "the same"])(
     );
     const third = await context.newPage();
     await third.goto(new URL("/", again).href);
-    await third.locator(".file-list button", { hasText: "kept" }).click();
+    await openFile(third, "kept");
     await third.waitForSelector("#block-square");
   },
 );

@@ -106,7 +106,7 @@ export const en = {
     revert: "Revert to the file",
     versions: "Versions…",
     close: "Close the page",
-    reopen: "Reopen the closed page",
+    reopen: "Reopen closed page",
     "next page": "Next page",
     "last page": "Previous page",
     gallery: "Lessons and drafts",

@@ -258,7 +258,7 @@ export const viewEn = {
   galleryLead: "Open a lesson: it runs by itself, and everything in it can be changed.",
   newPage: "New page",
   openFile: "Open a file",
-  draftsFound: "Drafts that no file has",
+  draftsFound: "Drafts, not saved to a file",
   deleteDraft: (title: string) => `Delete the draft ${title}`,
   deleteDraftAbout: "No file has this page: once deleted, it cannot be had back.",
   deleteIt: "Delete",

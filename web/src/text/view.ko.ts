@@ -252,7 +252,7 @@ export const viewKo: ViewStrings = {
   galleryLead: "강좌를 열면 바로 실행되고, 그 안의 모든 것을 바꿀 수 있습니다.",
   newPage: "새 페이지",
   openFile: "파일 열기",
-  draftsFound: "파일이 없는 초안",
+  draftsFound: "파일로 저장하지 않은 초안",
   deleteDraft: (title) => `초안 삭제: ${title}`,
   deleteDraftAbout: "이 페이지는 파일이 없습니다. 삭제하면 되찾을 수 없습니다.",
   deleteIt: "삭제",

@@ -2,6 +2,7 @@
 
 import * as actions from "../model/actions.ts";
 import { keyOf } from "../model/graph.ts";
+import { PAGE } from "../model/ops.ts";
 import { type CommandId, registerHandler } from "../state/commands.ts";
 import { addSelectedGradients, firstConstant } from "../state/selection.ts";
 import { type PageState, studio } from "../state/store.ts";
@@ -123,11 +124,12 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
     studio.listVersions(page);
     ui.openDialog({ kind: "versions" });
   },
-  reset: ({ page, run }) => {
+  reset: ({ page, run, graph }) => {
     const t = strings();
     const reset = () => studio.control(page, "reset");
     const step = run.step ?? 0;
-    if (step === 0) reset();
+    const keeps = [...graph.blocks.values()].some(({ info, op }) => info?.holds || op === PAGE);
+    if (step === 0 || !keeps) reset();
     else ui.confirm({ title: t.resetTitle, about: t.resetAbout(step), action: t.reset, onConfirm: reset });
   },
   // Closing loses nothing: unsaved changes stay in the draft.
