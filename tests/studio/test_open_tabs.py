@@ -150,6 +150,26 @@ def test_changes_of_a_file_that_were_undone_leave_no_draft(start):
     assert "saved" not in opened
 
 
+def test_files_with_changes_that_are_not_saved_are_marked(start):
+    studio = start()
+    for name in ("changed", "plain", "undone"):
+        page_file(studio.folder, name, START)
+
+    def marked(tab):
+        tab.send("list files")
+        return [file["path"] for file in tab.hear("files")["files"] if file.get("draft")]
+
+    tab = studio.tab()
+    for name in ("changed", "undone"):
+        page = tab.open(path=f"{name}.page.json")["page"]
+        tab.change(page, title("mine"))
+    tab.change(page, title("start"))
+    assert marked(tab) == ["changed.page.json"]
+    tab.hear("journaled")
+    studio.end()
+    assert marked(start().tab()) == ["changed.page.json"]
+
+
 def test_a_draft_can_be_deleted_unless_a_tab_has_it_open(studio):
     tab = studio.tab()
     opened = tab.open()

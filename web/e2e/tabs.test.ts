@@ -92,6 +92,12 @@ test("after a reload the same tabs are open at the same place", async () => {
   expect(await current()).toBe(at);
   expect(await viewport()).toBe(place);
   await picture("reloaded");
+  // What was done before can still be undone, and made again.
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Control+z");
+  await page.waitForSelector("#block-square", { state: "detached" });
+  await page.getByRole("button", { name: "Redo" }).click();
+  await page.waitForSelector("#block-square");
   // The others are as they were, too: the lesson with its results, the page that no file has with its block.
   await page.keyboard.press("Alt+PageDown");
   await finished();
@@ -164,6 +170,7 @@ test("changes of a file that is closed are told of, and a page without changes i
   await addBlock("square");
   await page.keyboard.press("Alt+x");
   expect(await page.locator(".toast").textContent()).toContain("unsaved changes of kept.page.json are kept");
+  await page.locator(".file-list button", { hasText: "kept.page.jsonhas unsaved changes" }).waitFor();
   await page.keyboard.press("Alt+Shift+x");
   await page.waitForSelector("#block-square");
 });

@@ -36,7 +36,7 @@ from backblocks.errors import OpError
 from backblocks.studio import ipc
 from backblocks.studio import messages as m
 from backblocks.studio.auth import AuthMiddleware, Credentials
-from backblocks.studio.drafts import list_drafts
+from backblocks.studio.drafts import list_drafts, list_files
 from backblocks.studio.open_pages import OpenPage, OpenPages, Refusal, read_document
 from backblocks.studio.page_runner import RunProcesses
 from backblocks.studio.process_pool import ProcessPool, TaskError, internal_error
@@ -164,7 +164,7 @@ class Tab:
                 (await self._pages.open(command)).join(self, command)
                 return
             case m.ListFiles():
-                self.send(m.Files(await asyncio.to_thread(self._pages.workspace.files)))
+                self.send(m.Files(await asyncio.to_thread(list_files, self._pages)))
                 self.send(await self._studio.drafts())
                 return
             case m.DeleteDraft():

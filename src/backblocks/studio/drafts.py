@@ -1,10 +1,10 @@
-"""Drafts: pages without a file that were changed, as the gallery lists them."""
+"""What the gallery lists: drafts, which are changed pages without a file, and files with their drafts."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from backblocks.studio.messages import Unsaved
+from backblocks.studio.messages import File, Unsaved
 from backblocks.studio.open_pages import OpenPages
 
 _MAX_LIST = 16
@@ -23,6 +23,16 @@ def list_drafts(pages: OpenPages) -> list[Unsaved]:
         for name, contents in pages.state.unsaved()
     ]
     return sorted(found, key=lambda draft: -draft.since)
+
+
+def list_files(pages: OpenPages) -> list[File]:
+    """The pages and arrays of the workspace. Those that have changes which are not saved are marked."""
+    files = pages.workspace.files()
+    is_changed = {page.path: page.is_changed for page in list(pages.pages.values())}
+    for file in files:
+        path = pages.workspace.folder / file.path
+        file.draft = is_changed.get(path, pages.state.has_journal(path))
+    return files
 
 
 def without_arrays(value: Any) -> Any:

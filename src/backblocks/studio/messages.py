@@ -389,10 +389,12 @@ class Versions(ServerMessage, tag="versions"):
     versions: list[Version]
 
 
-class File(Struct):
+class File(Struct, omit_defaults=True):
     path: str
     bytes: int
     changed: float
+    draft: bool = False
+    """Whether it is a page with changes that are not saved."""
 
 
 class Files(ServerMessage, tag="files"):

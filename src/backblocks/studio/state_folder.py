@@ -82,6 +82,10 @@ class StateFolder:
         found = read_journal(self.drafts / f"{name}.jsonl", empty_contents(name))
         return found is not None and not found.has_file
 
+    def has_journal(self, page: Path) -> bool:
+        """Whether a page has a journal, of this studio or another one."""
+        return (self.drafts / f"{self.key_of(page)}.jsonl").exists()
+
     def delete_unsaved(self, name: str) -> bool:
         """Deletes the journal of a page without a file; False if there is none, or a studio has it open."""
         if not self.is_unsaved(name):

@@ -374,6 +374,8 @@ export interface File {
   readonly path: string;
   readonly bytes: number;
   readonly changed: number;
+  /** Whether it is a page with changes that are not saved. */
+  readonly draft?: boolean;
 }
 
 export interface Files {

@@ -5,7 +5,7 @@
 
 import type { Action, Item, Label } from "../model/action.ts";
 import { diff, type Edit } from "../model/document.ts";
-import { endMergedStep, type PendingChange } from "../model/history.ts";
+import { endMergedStep, type History, NO_HISTORY, type PendingChange } from "../model/history.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
 import { pageTitle } from "../model/page-title.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
@@ -46,6 +46,14 @@ export { type StudioState, useStudio } from "./studio-state.ts";
 const MAX_RECENT = 20;
 /** The most closed pages that can be reopened. */
 const MAX_CLOSED = 20;
+
+/** The most undo steps of a page that are kept for a reload. */
+const MAX_KEPT_STEPS = 200;
+
+/** The undo history of a page, and the revision of the document that it belongs to. */
+export interface KeptHistory extends History {
+  readonly revision: number;
+}
 
 /** The controller of all open pages. */
 export class Studio {
@@ -288,6 +296,30 @@ export class Studio {
     if (connection !== "open" || restoring || tabs.some((page) => page <= 0)) return undefined;
     const pages = tabs.map((page) => viewOf(this.page(page) as PageState, live(page).viewport));
     return { pages, active: active === null ? -1 : tabs.indexOf(active) };
+  }
+
+  /** The undo histories of the open pages, with the revision that each belongs to. */
+  histories(): Record<string, KeptHistory> {
+    return Object.fromEntries(
+      Object.values(this.state.pages).map(({ path, unsaved, synced }) => {
+        const { undo, redo } = synced.history;
+        const kept = { undo: undo.slice(-MAX_KEPT_STEPS), redo: redo.slice(-MAX_KEPT_STEPS) };
+        return [path || unsaved, { ...kept, revision: sync.expectedRevision(synced) }];
+      }),
+    );
+  }
+
+  /** Gives pages their undo histories back, if nothing has changed them since. */
+  restoreHistories(kept: Readonly<Record<string, KeptHistory>>): void {
+    for (const { page, path, unsaved } of Object.values(this.state.pages)) {
+      const found = kept[path || unsaved];
+      if (found === undefined) continue;
+      const { revision, ...history } = found;
+      this.update(page, (now) => {
+        const fits = now.synced.revision === revision && now.synced.history === NO_HISTORY;
+        return fits ? { ...now, synced: { ...now.synced, history } } : now;
+      });
+    }
   }
 
   keepTabState(state: TabState): void {

@@ -262,6 +262,7 @@ export const viewEn = {
   deleteDraft: (title: string) => `Delete the draft ${title}`,
   deleteDraftAbout: "No file has this page: once deleted, it cannot be had back.",
   deleteIt: "Delete",
+  unsavedChanges: "has unsaved changes",
   lessons: "Lessons",
   filesIn: (folder: string) => `Pages in ${folder}`,
   noPageInside: (file: string) => `${file}: contains no page. Files that the studio exports do.`,

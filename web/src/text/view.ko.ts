@@ -256,6 +256,7 @@ export const viewKo: ViewStrings = {
   deleteDraft: (title) => `초안 삭제: ${title}`,
   deleteDraftAbout: "이 페이지는 파일이 없습니다. 삭제하면 되찾을 수 없습니다.",
   deleteIt: "삭제",
+  unsavedChanges: "저장하지 않은 변경 있음",
   lessons: "강좌",
   filesIn: (folder) => `${folder}의 페이지`,
   noPageInside: (file) =>

@@ -1,11 +1,12 @@
 /** Keeps the pages of this browser tab on the server, and opens them again after a reload or a restart. */
 
 import type { TabState } from "../net/generated.ts";
-import { studio, useStudio } from "../state/store.ts";
+import { type KeptHistory, studio, useStudio } from "../state/store.ts";
 import { ui, useUi } from "./ui.ts";
 
 const DELAY = 300;
 const SESSION_KEY = "backblocks session";
+const HISTORY_KEY = "backblocks history";
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 /** What was sent last, and to which session of the server. */
@@ -33,11 +34,13 @@ function keep(): void {
 export async function restoreTabs(): Promise<void> {
   const { welcome } = useStudio.getState();
   if (welcome === null) return;
+  const reload = isReload(welcome.session);
   if (welcome.tab) {
     await studio.restore(welcome.tab);
+    if (reload) restoreHistories();
     if ((welcome.tab.active ?? -1) < 0) useUi.setState({ gallery: true });
   }
-  if (welcome.start && !isReload(welcome.session)) await ui.openPage({ path: welcome.start });
+  if (welcome.start && !reload) await ui.openPage({ path: welcome.start });
   else studio.listFiles();
   kept = "";
   keep();
@@ -50,7 +53,28 @@ export async function restoreTabs(): Promise<void> {
   useUi.subscribe((now, before) => {
     if (now.gallery !== before.gallery) tabStateChanged();
   });
-  window.addEventListener("pagehide", keep);
+  window.addEventListener("pagehide", () => {
+    keep();
+    keepHistories();
+  });
+}
+
+/** Keeps what can be undone, in this browser: it is of use to this tab alone. */
+function keepHistories(): void {
+  try {
+    sessionStorage.setItem(HISTORY_KEY, JSON.stringify(studio.histories()));
+  } catch {
+    // It is too large. What is there is of an earlier revision, and not used.
+  }
+}
+
+function restoreHistories(): void {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(HISTORY_KEY) ?? "{}") as Record<string, KeptHistory>;
+    studio.restoreHistories(kept);
+  } catch {
+    // Without it nothing before the reload can be undone.
+  }
 }
 
 /** Whether this tab was connected to the same session of the server before it was loaded. */

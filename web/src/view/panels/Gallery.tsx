@@ -66,6 +66,7 @@ export function Gallery(): ReactElement {
                     <button type="button" onClick={() => void ui.openPage({ path: file.path })}>
                       <Icon name="file" />
                       <span>{file.path}</span>
+                      {file.draft && <span className="soft">{t.unsavedChanges}</span>}
                       <span className="when">{t.when(new Date(file.changed * 1000))}</span>
                     </button>
                   </li>
