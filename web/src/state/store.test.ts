@@ -4,7 +4,7 @@ import type { Change, ClientMessage, ServerMessage } from "../net/generated.ts";
 import { FakeSocket } from "../testing/fake-socket.ts";
 import { linePage, linePageChecked, ops } from "../testing/fixtures.ts";
 import { live } from "./live.ts";
-import { isJournaled, type PageState, Studio, useStudio } from "./store.ts";
+import { isJournaled, type KeptHistory, type PageState, Studio, useStudio } from "./store.ts";
 
 let sockets: FakeSocket[];
 let studio: Studio;
@@ -66,6 +66,47 @@ function setTitle(title: string): void {
   studio.commit(1, [{ path: ["title"], value: title }], { kind: "title" });
 }
 
+describe("tabs of an earlier session", () => {
+  const answer = (request: number, page: number, path: string) =>
+    say({ kind: "opened", request, page, document: linePage, revision: 3, path });
+
+  test("are opened again in their order, with their viewports, and the same one is active", async () => {
+    const pages = [
+      { path: "a.page.json", viewport: [1, 2, 0.5] },
+      { unsaved: "new-1", lesson: "line", untouched: true },
+      { path: "gone.page.json" },
+    ];
+    const restoring = studio.restore({ pages, active: 1 });
+    expect(useStudio.getState().restoring).toBe(true);
+    expect(studio.tabState()).toBeUndefined();
+    const [first, second, third] = sent("open");
+    expect(second).toMatchObject({ unsaved: "new-1", lesson: "line", untouched: true });
+    answer(second?.request ?? 0, 7, "");
+    answer(first?.request ?? 0, 8, "a.page.json");
+    expect(useStudio.getState().active).toBeNull();
+    say({ kind: "refused", request: third?.request ?? 0, text: "It is gone." });
+    await restoring;
+    expect(useStudio.getState()).toMatchObject({ tabs: [8, 7], active: 7, restoring: false });
+    expect(useStudio.getState().notices.at(-1)?.text).toBe("It is gone.");
+    expect(live(8).viewport).toEqual({ x: 1, y: 2, zoom: 0.5 });
+    expect(studio.tabState()?.pages[0]).toEqual(pages[0]);
+    expect(studio.tabState()?.active).toBe(1);
+  });
+
+  test("have their undo histories, unless the page was changed meanwhile", async () => {
+    await open();
+    setTitle("new");
+    const kept = studio.histories();
+    studio.close(1);
+    await open({ ...linePage, title: "new" });
+    studio.restoreHistories(kept);
+    expect(now().synced.history.undo).toEqual([]); // of another revision
+    studio.restoreHistories({ "line.page.json": { ...kept["line.page.json"], revision: 3 } as KeptHistory });
+    studio.undo(1);
+    expect(now().document.title).toBe(linePage.title);
+  });
+});
+
 describe("a page", () => {
   test("is shown when it is opened, with its graph and places", async () => {
     const page = await open();
@@ -106,6 +147,67 @@ describe("a page", () => {
     expect(now().dirty).toBe(false);
     setTitle("new");
     expect(now().dirty).toBe(true);
+  });
+
+  test("is clean again when its changes are undone, and dirty after a save by another tab was undone", async () => {
+    await open();
+    setTitle("new");
+    setTitle("newer");
+    studio.undo(1);
+    expect(now().dirty).toBe(true);
+    studio.undo(1);
+    expect(now().dirty).toBe(false);
+    studio.redo(1);
+    say({ kind: "saved", page: 1, revision: 3, path: "line.page.json" });
+    // The changes are still on their way: the file has none of them.
+    expect(now().dirty).toBe(true);
+    const { client, number } = now().synced;
+    for (let each = 1; each <= number; each++)
+      say({ kind: "changed", page: 1, revision: 3 + each, edits: [], client, number: each });
+    say({ kind: "saved", page: 1, revision: 3 + number, path: "line.page.json" });
+    expect(now().dirty).toBe(false);
+    studio.undo(1);
+    expect(now().dirty).toBe(true);
+  });
+
+  test("whose draft was found is dirty, and one whose file is gone always", async () => {
+    for (const saved of [{ ...linePage, title: "in the file" }, null]) {
+      const opening = studio.open();
+      const request = sent("open").at(-1)?.request ?? 0;
+      const page = saved === null ? 2 : 1;
+      say({ kind: "opened", request, page, document: linePage, revision: 1, saved });
+      await opening;
+      expect(now(page).dirty).toBe(true);
+    }
+    setTitle("in the file");
+    expect(now().dirty).toBe(false);
+  });
+
+  test("that is closed with changes says where they are, and can be opened again", async () => {
+    await open();
+    setTitle("new");
+    studio.close(1);
+    expect(useStudio.getState().notices.at(-1)).toMatchObject({ command: "reopen" });
+    expect(useStudio.getState().notices.at(-1)?.text).toContain("line.page.json");
+    const reopening = studio.reopenClosed();
+    const { request, path } = sent("open").at(-1) ?? {};
+    expect(path).toBe("line.page.json");
+    say({
+      kind: "opened",
+      request: request ?? 0,
+      page: 4,
+      document: linePage,
+      revision: 3,
+      path: "line.page.json",
+    });
+    await reopening;
+    expect(useStudio.getState()).toMatchObject({ tabs: [4], active: 4, closed: [], notices: [] });
+  });
+
+  test("that is closed without changes is closed without a word", async () => {
+    await open();
+    studio.close(1);
+    expect(useStudio.getState().notices).toEqual([]);
   });
 
   test("that has no edits to make is not changed", async () => {

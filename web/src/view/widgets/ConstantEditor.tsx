@@ -1,4 +1,4 @@
-import { type ClipboardEvent, type KeyboardEvent, type ReactElement, useId, useRef, useState } from "react";
+import { type ClipboardEvent, type KeyboardEvent, type ReactElement, useId, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { elementCount, ravelIndex } from "../../model/indexing.ts";
 import { ALL_DTYPES } from "../../model/ops.ts";
@@ -242,7 +242,6 @@ interface CellProps {
 
 function Cell({ label, value, dtype, row, column, onChange }: CellProps): ReactElement {
   const [typed, setTyped] = useState<string | null>(null);
-  const cancelled = useRef(false);
   const read = typed === null ? value : parseCellOrNumber(typed, dtype);
   const commit = () => {
     if (typed !== null && read !== undefined && formatCell(read) !== formatCell(value)) onChange(read);
@@ -259,19 +258,15 @@ function Cell({ label, value, dtype, row, column, onChange }: CellProps): ReactE
       onFocus={(event) => event.target.select()}
       onChange={(event) => {
         const text = event.target.value;
-        cancelled.current = false;
         setTyped(text === formatCell(value) ? null : text);
       }}
-      onBlur={() => {
-        if (!cancelled.current) commit();
-        cancelled.current = false;
-      }}
+      onBlur={commit}
       onKeyDown={(event) => {
         if (event.key === "Enter") commit();
-        else if (event.key === "Escape") {
-          // What leaves the field with this key must not commit it.
-          cancelled.current = true;
+        // As in a spreadsheet, what was typed is taken back first, and the cell is left by the next one.
+        else if (event.key === "Escape" && typed !== null) {
           setTyped(null);
+          event.preventDefault();
         }
       }}
     />
