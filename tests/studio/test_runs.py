@@ -477,7 +477,7 @@ def test_images_and_histograms_are_told(opened):
     image = np.frombuffer(base64.b64decode(told["map"]["picture"]), np.float32)
     assert (image.tolist(), told["map"]["picture_shape"]) == ([2, 4, 6, 8], [2, 2])
     assert [sum(each) for each in told["bars"]["counts"]] == [4, 4]
-    assert (told["bars"]["edges"][0], told["bars"]["edges"][-1]) == (1.0, 8.0)
+    assert (told["bars"]["edges"][0], told["bars"]["edges"][-1]) == (0.5, 8.5)
     assert told["one"]["values"] == [[6.0]]
 
 

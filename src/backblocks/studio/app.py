@@ -202,7 +202,7 @@ class Tab:
             case m.Control():
                 page.control(command.what)
             case m.Subscribe():
-                page.subscribe(self, command.pins)
+                page.subscribe(self, command)
             case m.Export():
                 text, left = await page.export(command.to)
                 self.send(m.Exported(command.request, text, left))

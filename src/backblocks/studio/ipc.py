@@ -58,9 +58,10 @@ class Control(WorkerCommand):
 
 
 class Subscribe(WorkerCommand):
-    """The outputs whose summaries tabs show, in place of those before."""
+    """The outputs whose summaries tabs show, in place of those before, and rows and columns of pictures."""
 
     pins: list[str]
+    axes: dict[str, list[int]]
 
 
 class TabQuery(WorkerCommand):

@@ -168,6 +168,8 @@ class Subscribe(ClientMessage, tag="subscribe"):
 
     page: Int
     pins: list[str]
+    axes: dict[str, list[int]] = field(default_factory=dict)
+    """The axes that are rows and columns of pictures, of outputs whose axes have names."""
 
 
 class ReadSlice(ClientMessage, tag="read slice"):
@@ -477,6 +479,17 @@ class BlockStates(ServerMessage, tag="block states"):
     progress: float = 0.0
 
 
+class Plane(Struct, omit_defaults=True):
+    """Which cells of a tensor a picture shows."""
+
+    at: list[int | None] = field(default_factory=list)
+    """For each axis the index of the slice; None of one that is shown whole; empty if all are."""
+    area: list[int] = field(default_factory=list)
+    """Rows and columns of the tensor in one cell of the picture; none if each has a cell of its own."""
+    sampled: bool = False
+    """Whether a cell of the picture is the first of its area, and not the one farthest from zero."""
+
+
 class Summary(Struct, omit_defaults=True):
     """The summary of an output's last value."""
 
@@ -494,6 +507,7 @@ class Summary(Struct, omit_defaults=True):
     picture: str = ""
     """A map of at most 32 x 32 bytes, as base64: 0 for NaN, 1 to 255 from low to high."""
     picture_shape: list[int] = field(default_factory=list)
+    plane: Plane = field(default_factory=Plane)
 
 
 class Summaries(ServerMessage, tag="summaries"):
@@ -527,9 +541,12 @@ class Series(Struct, omit_defaults=True):
     picture: str = ""
     """For an image: float32 rows as base64."""
     picture_shape: list[int] = field(default_factory=list)
+    plane: Plane = field(default_factory=Plane)
     counts: list[list[int]] = field(default_factory=list)
     """For a histogram: counts of each shown output between `edges`."""
     edges: list[float] = field(default_factory=list)
+    whole: bool = False
+    """Whether each bin of the histogram is around one integer."""
     problem: str = ""
 
 
@@ -603,7 +620,9 @@ class Statistics(ServerMessage, tag="statistics"):
     nans: int = 0
     infinities: int = 0
     counts: list[int] = field(default_factory=list)
-    """A histogram of 64 bins from low to high."""
+    """A histogram: a bin for each integer from low to high if `whole`, else 64 from low to high."""
+    whole: bool = False
+    """Whether all elements are integers, of a range that has a bin for each."""
     sampled: bool = False
     """Whether they are those of a sample: the exact ones follow with the same `request`."""
     mismatches: int | None = None

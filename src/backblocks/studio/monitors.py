@@ -14,7 +14,7 @@ from backblocks.ops._inputs import Array
 from backblocks.pages.model import Monitor, MonitorSource
 from backblocks.studio.chunks import LARGE, ChunkedTensor, as_real
 from backblocks.studio.messages import Curve, Series
-from backblocks.studio.summaries import if_finite, plane
+from backblocks.studio.summaries import if_finite, picture_of
 
 _MAX_POINTS = 200_000
 """The most points of a trend; beyond that every second one is dropped."""
@@ -23,6 +23,8 @@ _PICTURE_INTERVAL = 4
 _SIDE = 256
 """Rows and columns of an image, at most."""
 _BINS = 48
+_MAX_INTEGERS = 128
+"""The most integers that have a bar each."""
 _MAX_CURVES = 16
 """Elements of one output that have curves of their own."""
 
@@ -77,6 +79,20 @@ class Monitors:
         self._arrays: dict[str, list[Array]] = {}
         self._unsent: set[str] = set()
         self._count = 0
+        self._axes: dict[str, list[int]] = {}
+
+    def name_axes(self, axes: dict[str, list[int]]) -> None:
+        """Sets rows and columns of images, by pin, for monitors that do not say them."""
+        with self._lock:
+            changed = {
+                pin for pin in axes.keys() | self._axes if axes.get(pin) != self._axes.get(pin)
+            }
+            self._axes = axes
+            self._unsent.update(
+                name
+                for name in self._arrays
+                if changed.intersection(shown.pin for shown in self._monitors[name].shows)
+            )
 
     def configure(self, monitors: dict[str, Monitor]) -> None:
         """Replaces the monitors; those that show the same outputs as before keep their data."""
@@ -146,7 +162,9 @@ class Monitors:
 
     def _picture(self, name: str) -> Series:
         monitor, arrays = self._monitors[name], self._arrays[name]
-        return image(monitor, arrays[0]) if monitor.kind == "image" else histogram(monitor, arrays)
+        if monitor.kind == "histogram":
+            return histogram(monitor, arrays)
+        return image(arrays[0], monitor.axes or self._axes.get(monitor.shows[0].pin, ()))
 
 
 # -- series -------------------------------------------------------------------------------------
@@ -185,11 +203,13 @@ def points(array: Array) -> list[float | None]:
     return [if_finite(number) for number in as_real(array).reshape(-1).tolist()]
 
 
-def image(monitor: Monitor, array: Array) -> Series:
+def image(array: Array, axes: Sequence[int]) -> Series:
     if array.dtype.hasobject or not array.size:
         return Series(problem="There are no numbers to show.")
-    rows = np.ascontiguousarray(as_real(plane(array, monitor.axes, _SIDE)), np.float32)
-    return Series(picture=base64.b64encode(rows.tobytes()).decode(), picture_shape=list(rows.shape))
+    cells, plane = picture_of(array, axes, _SIDE)
+    rows = np.ascontiguousarray(cells, np.float32)
+    picture = base64.b64encode(rows.tobytes()).decode()
+    return Series(picture=picture, picture_shape=list(rows.shape), plane=plane)
 
 
 def histogram(monitor: Monitor, arrays: Sequence[Array]) -> Series:
@@ -206,10 +226,11 @@ def histogram(monitor: Monitor, arrays: Sequence[Array]) -> Series:
         return Series(problem="There are no numbers to show.")
     low = float(every.min()) if monitor.low is None else monitor.low
     high = float(every.max()) if monitor.high is None else monitor.high
-    if not low < high:
-        low, high = low - 0.5, low + 0.5
-    counts = [np.histogram(each, _BINS, (low, high)) for each in cells]
-    return Series(
-        counts=[count.tolist() for count, _ in counts],
-        edges=np.linspace(low, high, _BINS + 1).tolist(),
-    )
+    whole = 0 <= high - low < _MAX_INTEGERS and bool((every == np.rint(every)).all())
+    if whole:
+        edges = np.arange(math.ceil(low), math.floor(high) + 2) - 0.5
+    else:
+        low, high = (low, high) if low < high else (low - 0.5, low + 0.5)
+        edges = np.linspace(low, high, _BINS + 1)
+    counts = [np.histogram(each, edges)[0].tolist() for each in cells]
+    return Series(counts=counts, edges=edges.tolist(), whole=whole)

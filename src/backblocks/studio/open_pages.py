@@ -73,7 +73,7 @@ class OpenPage:
         self.path = path
         self.lesson = lesson
         self.tabs: dict[int, Tab] = {}
-        self.subscriptions: dict[int, list[str]] = {}
+        self.subscriptions: dict[int, m.Subscribe] = {}
         self.document: dict[str, Any] = {"format": FORMAT, "blocks": {}}
         self.revision = 0
         self.clients: Clients = {}
@@ -470,13 +470,16 @@ class OpenPage:
         """The page as a text that needs no folder, and the arrays that it omits."""
         return await self._pages.pool.run(ipc.ExportPage(self.document, str(self.base_path), to))
 
-    def subscribe(self, tab: Tab, pins: list[str]) -> None:
-        self.subscriptions[tab.number] = pins
+    def subscribe(self, tab: Tab, wanted: m.Subscribe) -> None:
+        self.subscriptions[tab.number] = wanted
         self._update_subscriptions()
 
     def _update_subscriptions(self) -> None:
-        pins = (pin for each in self.subscriptions.values() for pin in each)
-        self.runner.subscribe(list(dict.fromkeys(pins)))
+        every = self.subscriptions.values()
+        pins = list(dict.fromkeys(pin for each in every for pin in each.pins))
+        self.runner.subscribe(
+            pins, {pin: axes for each in every for pin, axes in each.axes.items()}
+        )
 
 
 class OpenPages:

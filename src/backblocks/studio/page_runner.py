@@ -114,7 +114,7 @@ class PageRunner:
         self._send = send
         self._process: RunProcess | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._subscribed: list[str] = []
+        self._subscribed = ipc.Subscribe([], {})
         self._killing: asyncio.Task[None] | None = None
         self._stopped = False
         self._written: dict[int, asyncio.Future[str]] = {}
@@ -126,7 +126,7 @@ class PageRunner:
         if self._process is None:
             self._process = self._processes.take()
             self._reading = asyncio.create_task(self._read_until_end(self._process))
-            self._process.send(ipc.Subscribe(self._subscribed))
+            self._process.send(self._subscribed)
         return self._process
 
     def send(self, command: ipc.WorkerCommands) -> None:
@@ -152,12 +152,13 @@ class PageRunner:
         if self._process is not None and self.state.state in ("running", "paused"):
             self._process.send(ipc.UpdateDocument(revision, document))
 
-    def subscribe(self, pins: list[str]) -> None:
-        if pins != self._subscribed:
-            self._subscribed = pins
+    def subscribe(self, pins: list[str], axes: dict[str, list[int]]) -> None:
+        wanted = ipc.Subscribe(pins, axes)
+        if wanted != self._subscribed:
+            self._subscribed = wanted
             self.results = {pin: self.results[pin] for pin in pins if pin in self.results}
             if self._process is not None:
-                self._process.send(ipc.Subscribe(pins))
+                self._process.send(wanted)
 
     async def write_value(self, pin: str, file: Path) -> str:
         """Writes the value of an output to a file, and gives what is wrong, if something is."""

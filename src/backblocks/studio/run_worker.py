@@ -82,6 +82,8 @@ class Worker:
         self._singles = 0
         self._edited: ipc.UpdateDocument | None = None
         self._subscribed: list[str] = []
+        self._axes: dict[str, list[int]] = {}
+        """Rows and columns of pictures, as tabs name them."""
         self._values = LastValues()
         self._queries = QueryHandlers(self._values, self._send_answer)
         self._unsent: set[str] = set()
@@ -138,9 +140,16 @@ class Worker:
             case ipc.Control():
                 self._control(command.what)
             case ipc.Subscribe():
-                new = [pin for pin in command.pins if pin not in self._subscribed]
-                self._subscribed = command.pins
-                self._send_summaries(new)
+                known, axes = set(self._subscribed), self._axes
+                self._subscribed, self._axes = command.pins, command.axes
+                self._monitors.name_axes(command.axes)
+                self._send_summaries(
+                    [
+                        pin
+                        for pin in command.pins
+                        if pin not in known or axes.get(pin) != command.axes.get(pin)
+                    ]
+                )
             case ipc.TabQuery():
                 self._queries.handle(command.tab, command.query)
             case ipc.WriteValue():
@@ -442,11 +451,12 @@ class Worker:
         """The summary of an output; of a large one that of a sample, until the exact one is sent."""
 
         def send(measured: Statistics) -> None:
-            found = {pin: summary(array, measured)}
+            found = {pin: summary(array, self._axes.get(pin, ()), measured)}
             self._send_message(Summaries(plan.command.page, plan.command.revision, step, found))
 
         is_large = array.size > LARGE and not array.dtype.hasobject
-        return summary(array, self._queries.statistics_of(pin, send) if is_large else None)
+        measured = self._queries.statistics_of(pin, send) if is_large else None
+        return summary(array, self._axes.get(pin, ()), measured)
 
     def _send_answer(self, tab: int, answer: ServerMessage | bytes) -> None:
         if isinstance(answer, bytes):

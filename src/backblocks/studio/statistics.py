@@ -55,9 +55,10 @@ def compute_statistics(
     tensor: ChunkedTensor, into: Statistics, places: Array | None = None
 ) -> ChunkedWork[Statistics]:
     """Fills in the statistics. For a sample, `places` are the flat indices of its elements."""
-    total = 0.0
+    total, whole = 0.0, True
     for cells in tensor.chunks():
         finite = _finite(cells)
+        whole = whole and (not is_float(cells.dtype) or bool((finite == np.rint(finite)).all()))
         into.zeros += int(cells.size - np.count_nonzero(cells))
         if finite.size < cells.size:
             nans = int(np.count_nonzero(cells != cells))
@@ -72,6 +73,7 @@ def compute_statistics(
         yield cells.size
     count = tensor.size - into.nans - into.infinities
     if into.low is not None and into.high is not None:
+        into.whole = whole and into.high - into.low < _BINS
         yield from _spread(tensor, into, total / count, into.low, into.high)
         out = (count - 1) // 100
         edges = yield from _at_ranks(tensor, [out, count - 1 - out])
@@ -92,15 +94,19 @@ def _spread(
     tensor: ChunkedTensor, into: Statistics, mean: float, low: float, high: float
 ) -> ChunkedWork[None]:
     """The deviation from the mean, and the histogram."""
-    counts = np.zeros(_BINS, np.int64)
+    bins = int(high - low) + 1 if into.whole else _BINS
+    counts = np.zeros(bins, np.int64)
     squares = 0.0
     for cells in tensor.chunks():
         finite = _finite(cells)
         with np.errstate(all="ignore"):
             off = finite - np.float64(mean)
             squares += float(np.square(off, out=off).sum())
-        bins = (normalized(finite, low, high) * _BINS).astype(np.intp)
-        counts += np.bincount(np.minimum(bins, _BINS - 1), minlength=_BINS)
+        if into.whole:
+            own = (finite - np.float64(low)).astype(np.intp)
+        else:
+            own = np.minimum((normalized(finite, low, high) * bins).astype(np.intp), bins - 1)
+        counts += np.bincount(own, minlength=bins)
         yield cells.size
     into.counts = counts.tolist()
     into.mean = _if_finite(mean)

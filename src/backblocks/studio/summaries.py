@@ -12,17 +12,21 @@ import numpy as np
 from backblocks.dtypes import NAMES, is_float
 from backblocks.ops._inputs import Array
 from backblocks.studio.chunks import LARGE, ChunkedTensor, as_real, element_texts
-from backblocks.studio.messages import Statistics, Summary
+from backblocks.studio.messages import Plane, Statistics, Summary
 from backblocks.studio.statistics import compute_statistics, run_to_end
 
 _SIDE = 32
 """The largest width and height of the picture of an output."""
+_MAX_PLANES = 1 << 12
+"""Slices of a tensor that are looked at for one that is not all zeros."""
 _FIRST_ELEMENTS = 12
 """Elements that a summary writes out."""
 
 
-def summary(array: Array, measured: Statistics | None = None) -> Summary:
-    """The summary of an output: of a large one, that of a sample until all of it was `measured`."""
+def summary(array: Array, axes: Sequence[int] = (), measured: Statistics | None = None) -> Summary:
+    """The summary of an output, with a picture along two axes: of a large one, that of a sample until all
+    of it was `measured`.
+    """
     shown = Summary(NAMES[array.dtype], list(array.shape), short_text(array))
     if array.dtype.hasobject or not array.size:
         return shown
@@ -30,7 +34,7 @@ def summary(array: Array, measured: Statistics | None = None) -> Summary:
         _copy(measured or _sampled(array), shown)
     else:
         _fill_exactly(array, shown)
-    picture = plane(array, (), _SIDE)
+    picture, shown.plane = picture_of(array, axes, _SIDE, quick=measured is None)
     shown.picture = base64.b64encode(_levels(picture, shown.low, shown.high).tobytes()).decode()
     shown.picture_shape = list(picture.shape)
     return shown
@@ -71,20 +75,73 @@ def if_finite(number: Any) -> float | None:
     return float(number) if math.isfinite(number) else None
 
 
-def plane(array: Array, axes: Sequence[int], side: int) -> Array:
-    """A 2-D slice of an array, thinned to at most `side` rows and columns: along `axes`, or its two longest;
-    at the first index of all others.
+def picture_of(
+    array: Array, axes: Sequence[int], side: int, *, quick: bool = False
+) -> tuple[Array, Plane]:
+    """A 2-D slice of at most `side` rows and columns: along two axes, by default the last two that are
+    not of size 1, at the first indices where it is not all zeros.
+
+    A cell that stands for an area has its number that is farthest from zero, or NaN if there is one. A quick
+    picture of a large slice takes the first of each area instead.
     """
+    at: list[int | None] = []
     if array.ndim < 2:
         plane = array.reshape(1, -1)
     else:
-        usual = sorted(sorted(range(array.ndim), key=lambda axis: -array.shape[axis])[:2])
-        chosen = [axis % array.ndim for axis in axes] if len(axes) == 2 else usual
-        plane = np.moveaxis(array, chosen if len(set(chosen)) == 2 else usual, (-2, -1))
-        plane = plane[(0,) * (plane.ndim - 2)]
-    rows, columns = (max(1, -(-size // side)) for size in plane.shape)
-    thinned: Array = plane[::rows, ::columns]
-    return thinned
+        chosen = _picture_axes(array.shape, axes)
+        planes = np.moveaxis(array, chosen, (-2, -1))
+        place = _first_with_numbers(planes)
+        plane, left = planes[place], list(place)
+        at = [None if axis in chosen else left.pop(0) for axis in range(array.ndim)]
+    found = Plane(at if array.ndim > 2 else [])
+    area = [max(1, -(-size // side)) for size in plane.shape]
+    if area == [1, 1]:
+        return as_real(plane), found
+    found.area = area
+    if quick and plane.size > LARGE:
+        found.sampled = True
+        return as_real(plane[:: area[0], :: area[1]]), found
+    return _farthest_from_zero(plane, *area), found
+
+
+def _picture_axes(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, int]:
+    """The axes that are rows and columns of a picture: the given ones, or the last two longer than 1."""
+    rank = len(shape)
+    given = [axis % rank for axis in axes if -rank <= axis < rank]
+    if len(set(given)) == 2:
+        return given[0], given[1]
+    long = [axis for axis in range(rank) if shape[axis] != 1]
+    if rank > 2 and len(long) > 1:
+        return long[-2], long[-1]
+    # A single axis is a row only if it is the last one.
+    return min(long[0] if long else rank, rank - 2), rank - 1
+
+
+def _first_with_numbers(planes: Array) -> tuple[int, ...]:
+    """The index of the first plane that is not all zeros, or else of the first; of many, among the first."""
+    size = math.prod(planes.shape[-2:])
+    for count, place in enumerate(np.ndindex(planes.shape[:-2])):
+        if count * size > LARGE or count > _MAX_PLANES:
+            break
+        if np.count_nonzero(planes[place]):
+            return place
+    return (0,) * (planes.ndim - 2)
+
+
+def _farthest_from_zero(plane: Array, rows: int, columns: int) -> Array:
+    """For each area its number of the largest magnitude, or NaN."""
+    starts = np.arange(0, plane.shape[1], columns)
+    found = []
+    for top in range(0, plane.shape[0], rows):
+        band = as_real(plane[top : top + rows])  # one at a time, since the types of some are wider
+        most, least = (
+            each.reduceat(each.reduce(band, axis=0), starts) for each in (np.maximum, np.minimum)
+        )
+        with np.errstate(invalid="ignore"):
+            found.append(
+                np.where(most.astype(np.float64) >= -least.astype(np.float64), most, least)
+            )
+    return np.stack(found)
 
 
 def _levels(plane: Array, low: float | None, high: float | None) -> Array:

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { axisNames } from "./axes.ts";
+import { axisNames, pictureAxes } from "./axes.ts";
 import type { PageDocument } from "./document.ts";
 import { graphOf } from "./graph.ts";
 import { type OpInfo, Ops } from "./ops.ts";
@@ -98,4 +98,22 @@ test.each([
 test("axes that nobody names, or that were put in another order, have numbers", () => {
   expect(axisNames(graph, "turned", "y", 5)).toEqual(["0", "1", "2", "3", "4"]);
   expect(axisNames(graph, "conv", "output", 2)).toEqual(["0", "1"]);
+});
+
+test("a picture has H and W as rows and columns, whatever the format", () => {
+  expect(pictureAxes(graph, "volume:output")).toEqual([2, 3]);
+  const first = graphOf(document, ops, {
+    kind: "checked",
+    page: 1,
+    revision: 1,
+    inputs: {},
+    problems: [],
+    pins: {
+      "other:output": { dtype: "float32", shape: ["N", 2, 4, 4, 1] },
+      "conv:output": { dtype: "float32", shape: [2, 1, 1, 1, 8] },
+    },
+  });
+  expect(pictureAxes(first, "other:output")).toEqual([3, 4]);
+  expect(pictureAxes(first, "conv:output")).toBeUndefined();
+  expect(pictureAxes(graph, "turned:y")).toBeUndefined();
 });

@@ -56,6 +56,15 @@ function sameShapeNeighbours(graph: Graph, source: string, block: string, takers
   return [...before, ...after].filter((each) => String(specOf(graph, each)?.shape) === shape);
 }
 
+/** Rows and columns of the picture of an output: H and W, unless both are of size 1 or it has neither. */
+export function pictureAxes(graph: Graph, pin: string): readonly [number, number] | undefined {
+  const shape = specOf(graph, pin)?.shape ?? [];
+  const colon = pin.indexOf(":");
+  const names = axisNames(graph, pin.slice(0, colon), pin.slice(colon + 1), shape.length);
+  const [rows, columns] = [names.indexOf("H"), names.indexOf("W")];
+  return rows < 0 || columns < 0 || (shape[rows] === 1 && shape[columns] === 1) ? undefined : [rows, columns];
+}
+
 export function numberedAxes(rank: number): string[] {
   return Array.from({ length: rank }, (_, axis) => String(axis));
 }

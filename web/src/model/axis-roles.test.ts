@@ -27,13 +27,17 @@ describe("axes find their roles", () => {
     ["NHWC", [2, 8, 8, 3], "H|W|C||N"],
     ["HWIO", [3, 3, 2, 4], "H|W|I|O|"],
     ["NHWC", [1, 8, 8, 1], "H|W|||NC"],
-    ["NHWC", [4, 1, 1, 1], "|N|||HWC"],
+    ["NHWC", [4, 1, 1, 1], "N||||HWC"],
+    ["NHWC", [1, 1, 1, 4], "|C|||NHW"],
   ])("of %s %j", (axes, shape, expected) => {
     expect(names(axes, shape)).toBe(expected);
   });
   test("without names the last ones are shown", () => {
     expect(defaultRoles([5])).toMatchObject({ rows: null, columns: 0, sliders: [] });
     expect(defaultRoles([4, 5])).toMatchObject({ rows: 0, columns: 1 });
+    expect(defaultRoles([2, 1])).toMatchObject({ rows: 0, columns: 1, sliders: [] });
+    expect(defaultRoles([1, 2])).toMatchObject({ rows: 0, columns: 1, sliders: [] });
+    expect(defaultRoles([1, 3, 1])).toMatchObject({ rows: 1, columns: null, sliders: [0, 2] });
     expect(defaultRoles([2, 3, 4, 5, 6, 7, 8, 9])).toEqual({
       columns: 7,
       rows: 6,

@@ -24,7 +24,10 @@ const DEFAULT_AXES: Readonly<Record<GridRole, readonly string[]>> = {
   down: ["I", "C", "O"],
 };
 
-/** The default roles: H and W as rows and columns, else the last axes. Axes of size 1 get sliders. */
+/**
+ * The default roles: H and W as rows and columns, else the last axes. Axes of size 1 get sliders, but those of a matrix:
+ * [2, 1] is a column. Of more axes a single long one is a row only if it is the last.
+ */
 export function defaultRoles(shape: readonly number[], axes: readonly string[] = []): AxisRoles {
   const free = shape.map((_, axis) => axis).filter((axis) => shape[axis] !== 1);
   const taken: Record<GridRole, number | null> = { rows: null, columns: null, across: null, down: null };
@@ -33,10 +36,13 @@ export function defaultRoles(shape: readonly number[], axes: readonly string[] =
     taken[place] = axis;
     free.splice(free.indexOf(axis), 1);
   };
+  const matrix = shape.length === 2;
   const named = axes.length === shape.length && axes.includes("H") && axes.includes("W");
   const wanted = (place: GridRole) =>
     DEFAULT_AXES[place].map((name) => axes.indexOf(name)).find((axis) => free.includes(axis));
-  if (named) for (const place of GRID_ROLES) take(place, wanted(place));
+  if (matrix) Object.assign(taken, { rows: 0, columns: 1 });
+  else if (free.length === 1) take(free[0] === shape.length - 1 ? "columns" : "rows", free[0]);
+  else if (named) for (const place of GRID_ROLES) take(place, wanted(place));
   else for (const place of ["columns", "rows", "across", "down"] as const) take(place, free.at(-1));
   // A single row still needs columns.
   if (taken.columns === null && taken.rows === null) take("columns", free.at(-1));

@@ -38,6 +38,12 @@ test("every number is counted in one bin, and lies between low and high", () => 
   );
 });
 
+test("few integers have a bin each", () => {
+  expect(statisticsOf([3, 3, 5])).toMatchObject({ whole: true, counts: [2, 0, 1] });
+  expect(statisticsOf([3, 3.5]).counts).toHaveLength(64);
+  expect(statisticsOf([0, 64])).toMatchObject({ whole: false });
+});
+
 test("the next bad cell is found, round and round", () => {
   const values = [1, Number.NaN, 2, Number.POSITIVE_INFINITY];
   expect(nextNonFinite(values, [2, 2], null)).toEqual([0, 1]);

@@ -12,7 +12,9 @@ export interface Statistics {
   readonly zeros: number;
   readonly nans: number;
   readonly infinities: number;
+  /** A bin for each integer from low to high if `whole`, else BINS of them. */
   readonly counts: readonly number[];
+  readonly whole: boolean;
 }
 
 export function statisticsOf(values: ArrayLike<number>): Statistics {
@@ -29,14 +31,15 @@ export function statisticsOf(values: ArrayLike<number>): Statistics {
     first_percent: null,
     last_percent: null,
   };
-  if (finite.length === 0) return { ...nothing, ...rest, infinities, counts: [] };
+  if (finite.length === 0) return { ...nothing, ...rest, infinities, counts: [], whole: false };
   const [low, high] = [finite[0] as number, finite.at(-1) as number];
   const mean = finite.reduce((sum, each) => sum + each / finite.length, 0);
   const spread = finite.reduce((sum, each) => sum + (each - mean) ** 2 / finite.length, 0);
   const at = (part: number): number => finite[Math.round(part * (finite.length - 1))] as number;
-  const counts = new Array<number>(BINS).fill(0);
+  const whole = high - low < BINS && finite.every(Number.isInteger);
+  const counts = new Array<number>(whole ? high - low + 1 : BINS).fill(0);
   for (const each of finite) {
-    const bin = binOf(each, low, high);
+    const bin = whole ? each - low : binOf(each, low, high);
     counts[bin] = (counts[bin] as number) + 1;
   }
   return {
@@ -49,6 +52,7 @@ export function statisticsOf(values: ArrayLike<number>): Statistics {
     ...rest,
     infinities,
     counts,
+    whole,
   };
 }
 

@@ -152,6 +152,8 @@ export interface Subscribe {
   readonly kind: "subscribe";
   readonly page: number;
   readonly pins: readonly string[];
+  /** The axes that are rows and columns of pictures, of outputs whose axes have names. */
+  readonly axes?: Readonly<Record<string, readonly number[]>>;
 }
 
 /**
@@ -455,6 +457,16 @@ export interface BlockStates {
   readonly progress?: number;
 }
 
+/** Which cells of a tensor a picture shows. */
+export interface Plane {
+  /** For each axis the index of the slice; None of one that is shown whole; empty if all are. */
+  readonly at?: readonly (number | null)[];
+  /** Rows and columns of the tensor in one cell of the picture; none if each has a cell of its own. */
+  readonly area?: readonly number[];
+  /** Whether a cell of the picture is the first of its area, and not the one farthest from zero. */
+  readonly sampled?: boolean;
+}
+
 /** The summary of an output's last value. */
 export interface Summary {
   readonly dtype: string;
@@ -471,6 +483,7 @@ export interface Summary {
   /** A map of at most 32 x 32 bytes, as base64: 0 for NaN, 1 to 255 from low to high. */
   readonly picture?: string;
   readonly picture_shape?: readonly number[];
+  readonly plane?: Plane;
 }
 
 /** Summaries of subscribed outputs after a step. */
@@ -502,9 +515,12 @@ export interface Series {
   /** For an image: float32 rows as base64. */
   readonly picture?: string;
   readonly picture_shape?: readonly number[];
+  readonly plane?: Plane;
   /** For a histogram: counts of each shown output between `edges`. */
   readonly counts?: readonly (readonly number[])[];
   readonly edges?: readonly number[];
+  /** Whether each bin of the histogram is around one integer. */
+  readonly whole?: boolean;
   readonly problem?: string;
 }
 
@@ -575,8 +591,10 @@ export interface Statistics {
   readonly zeros?: number;
   readonly nans?: number;
   readonly infinities?: number;
-  /** A histogram of 64 bins from low to high. */
+  /** A histogram: a bin for each integer from low to high if `whole`, else 64 from low to high. */
   readonly counts?: readonly number[];
+  /** Whether all elements are integers, of a range that has a bin for each. */
+  readonly whole?: boolean;
   /** Whether they are those of a sample: the exact ones follow with the same `request`. */
   readonly sampled?: boolean;
   /** How many elements of two outputs differ. */

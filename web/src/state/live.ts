@@ -12,9 +12,13 @@ import type {
   Monitored,
   Run,
   Series,
+  Subscribe,
   Summaries,
   Summary,
 } from "../net/generated.ts";
+
+/** The outputs whose thumbnails are shown, and rows and columns of pictures. */
+export type Watched = Pick<Subscribe, "pins" | "axes">;
 
 export type Unsubscribe = () => void;
 
@@ -37,7 +41,7 @@ export class LivePage {
   /** The last run that was asked for; undefined before the first. */
   lastRun: Run | undefined;
   /** The outputs whose thumbnails are on screen. */
-  watchedPins: readonly string[] = [];
+  watched: Watched = { pins: [] };
   /** Pan and zoom of the canvas; undefined before the page was first shown. */
   viewport: Viewport | undefined;
   private readonly states = new Map<string, BlockState>();

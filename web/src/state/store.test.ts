@@ -283,7 +283,7 @@ describe("after the connection was lost", () => {
 
   test("pages are opened again, and changes that had not arrived are sent again", async () => {
     await lose();
-    studio.watch(1, ["loss:output"]);
+    studio.watch(1, { pins: ["loss:output"], axes: { "loss:output": [1, 2] } });
     live(1).viewport = { x: 8, y: 16, zoom: 0.5 };
     studio.commit(1, [{ path: ["about"], value: "while away" }], { kind: "title" });
     connect("b");
@@ -303,7 +303,9 @@ describe("after the connection was lost", () => {
       [9, 1],
       [9, 2],
     ]);
-    expect(sent("subscribe")).toEqual([{ kind: "subscribe", page: 9, pins: ["loss:output"] }]);
+    expect(sent("subscribe")).toEqual([
+      { kind: "subscribe", page: 9, pins: ["loss:output"], axes: { "loss:output": [1, 2] } },
+    ]);
     expect(live(9).viewport).toEqual({ x: 8, y: 16, zoom: 0.5 });
     studio.undo(9);
     studio.undo(9);

@@ -25,7 +25,7 @@ import type {
 } from "../net/generated.ts";
 import * as sync from "../net/sync.ts";
 import { coreStrings, type Language } from "../text/index.ts";
-import { forgetLive, live, renumberLive } from "./live.ts";
+import { forgetLive, live, renumberLive, type Watched } from "./live.ts";
 import {
   affectedBlocks,
   IDLE,
@@ -373,10 +373,10 @@ export class Studio {
     this.send({ kind: "control", page, what });
   }
 
-  /** Subscribes to the thumbnails of outputs. */
-  watch(page: number, pins: readonly string[]): void {
-    live(page).watchedPins = pins;
-    if (page > 0) this.send({ kind: "subscribe", page, pins });
+  /** Subscribes to the thumbnails of outputs, with rows and columns of pictures where their axes have names. */
+  watch(page: number, watched: Watched): void {
+    live(page).watched = watched;
+    if (page > 0) this.send({ kind: "subscribe", page, ...watched });
   }
 
   // -- messages of the server -----------------------------------------------------------------
@@ -494,7 +494,7 @@ export class Studio {
       });
       const { synced } = this.page(page) as PageState;
       for (const each of synced.pending) this.sendChange(page, synced, each);
-      this.watch(page, live(page).watchedPins);
+      this.watch(page, live(page).watched);
       return;
     }
     if (!this.page(page)) {

@@ -100,6 +100,11 @@ export const viewEn = {
     "Double click, or press / to add a block. Drop npy, npz or safetensors files to make constants.",
   dropHere: "Drop to open pages, or to make constants of arrays",
   valueHint: "value",
+  areaShort: (area: string, sampled: boolean) => (sampled ? `1 of ${area}` : `max |${area}|`),
+  areaOfCells: (area: string, sampled: boolean) =>
+    sampled
+      ? `Each cell of the picture is the first of ${area} until all were read.`
+      : `Each cell of the picture is the number farthest from zero of ${area}.`,
   nothingYet: "No data yet: run the page",
   unknownMonitor: (kind: string) => `This studio has no monitor of kind ${kind}.`,
   newNote: "A **note**",

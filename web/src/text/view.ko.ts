@@ -109,6 +109,11 @@ export const viewKo: ViewStrings = {
     "두 번 클릭하거나 /를 눌러 블록을 추가하세요. npy, npz, safetensors 파일을 놓으면 상수가 됩니다.",
   dropHere: "놓으면 페이지를 열거나 배열을 상수로 만듭니다",
   valueHint: "값",
+  areaShort: (area: string, sampled: boolean) => (sampled ? `${area} 중 1개` : `최대 |${area}|`),
+  areaOfCells: (area: string, sampled: boolean) =>
+    sampled
+      ? `모두 읽을 때까지 그림의 한 칸은 ${area}칸 가운데 첫 번째 값입니다.`
+      : `그림의 한 칸은 ${area}칸 가운데 0에서 가장 먼 값입니다.`,
   nothingYet: "아직 값이 없습니다. 페이지를 실행하세요",
   unknownMonitor: (kind) => `${kind} 종류의 모니터는 표시할 수 없습니다.`,
   newNote: "**메모**",

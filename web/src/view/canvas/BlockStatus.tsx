@@ -5,7 +5,7 @@ import type { Spec } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { useStrings } from "../strings.ts";
 import { PageNumber } from "./context.ts";
-import { BLANK_IMAGE, formatDuration, healthOf, thumbnailUrl } from "./thumbnails.ts";
+import { BLANK_IMAGE, formatDuration, healthOf, planeText, planeTitle, thumbnailUrl } from "./thumbnails.ts";
 
 /** Calls `draw` on mount and at each live change of a block, without a React render. */
 function useLive<T extends HTMLElement>(
@@ -59,9 +59,12 @@ export function BlockFooter({ view, spec }: { view: BlockView; spec: Spec | unde
     const printed = values.consoleLines.findLast((said) => said.block === view.name)?.text;
     (shape as HTMLElement).textContent = printed ?? (spec ? shortSpec(spec) : "");
     (picture as HTMLImageElement).src = thumbnailUrl(summary);
+    (picture as HTMLImageElement).title = summary?.picture ? planeTitle(pin ?? "", summary.plane, t) : "";
     const stale = pin !== undefined && values.isStale(pin);
     const mark = healthOf(summary);
-    (time as HTMLElement).textContent = timeText(state, t.states);
+    (time as HTMLElement).textContent = [planeText(summary?.plane, t), timeText(state, t.states)]
+      .filter(Boolean)
+      .join(" · ");
     (health as HTMLElement).textContent = mark === "ok" ? (stale ? t.stale : "") : HEALTH[mark];
     (health as HTMLElement).className = `health ${mark === "ok" && stale ? "old" : mark}`;
     (bar as HTMLElement).className = `block-bar ${state?.state ?? ""}`;

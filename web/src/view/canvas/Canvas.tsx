@@ -6,13 +6,14 @@ import "../style/blocks.css";
 import "../style/boxes.css";
 import { type Item, namesOf } from "../../model/action.ts";
 import { setAttr, setInput, setNote } from "../../model/actions.ts";
+import { pictureAxes } from "../../model/axes.ts";
 import { connectionError } from "../../model/connections.ts";
 import type { InputRef, OutputRef } from "../../model/document.ts";
 import { reasonText } from "../../model/format.ts";
 import type { Rect } from "../../model/geometry.ts";
 import { type Graph, keyOf } from "../../model/graph.ts";
 import type { Viewport } from "../../model/viewport.ts";
-import { live } from "../../state/live.ts";
+import { live, type Watched } from "../../state/live.ts";
 import { type PageState, studio, useStudio } from "../../state/store.ts";
 import { coreStrings } from "../../text/index.ts";
 import { dispatch, select } from "../active-page.ts";
@@ -36,7 +37,7 @@ import { Note } from "./Note.tsx";
 import { NodeCache, type StageNode } from "./nodes.ts";
 import { PointerController } from "./pointer.ts";
 import { type Hit, type NearItems, Stage } from "./stage.ts";
-import { thumbnailOf } from "./thumbnails.ts";
+import { liveSource } from "./thumbnails.ts";
 
 const NODE_TYPES = { block: Block, note: Note, monitor: Monitor };
 const NO_EDGES: never[] = [];
@@ -73,10 +74,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
     const holder = root.current as HTMLDivElement;
     const made = new Stage(canvas);
     made.onNear = setNear;
-    made.live = {
-      state: (block) => live(number).blockState(block),
-      picture: (pin) => thumbnailOf(live(number).summary(pin)),
-    };
+    made.live = liveSource(number);
     made.readTheme();
     const size = new ResizeObserver(() => made.resize(holder.clientWidth, holder.clientHeight));
     size.observe(holder);
@@ -376,17 +374,26 @@ function refusalText(graph: Graph, from: OutputRef, to: InputRef): string {
 /** Tells the server which outputs are visible, debounced. */
 function useWatchVisiblePins(page: number, near: NearItems, { graph, selection }: PageState): void {
   const connection = useStudio((state) => state.connection);
-  const pins = useMemo(() => {
+  const watched = useMemo(() => {
     const names = new Set([
       ...(near.blocks.length > 0 ? near.blocks : [...graph.blocks.keys()].slice(0, 200)),
       ...namesOf(selection, "block"),
     ]);
-    return [...names].flatMap((name) => graph.blocks.get(name)?.outputs.map((pin) => keyOf(pin.ref)) ?? []);
+    const pins = [...names].flatMap(
+      (name) => graph.blocks.get(name)?.outputs.map((pin) => keyOf(pin.ref)) ?? [],
+    );
+    const images = Object.values(graph.document.monitors ?? {}).filter(({ kind }) => kind === "image");
+    const shown = images.flatMap((monitor) => (monitor.shows ?? []).map(({ pin }) => pin));
+    const axes = [...pins, ...shown].flatMap((pin) => {
+      const found = pictureAxes(graph, pin);
+      return found ? [[pin, found] as const] : [];
+    });
+    return { pins, axes: Object.fromEntries(axes) };
   }, [near, graph, selection]);
-  const text = pins.join("\n");
+  const text = JSON.stringify(watched);
   useEffect(() => {
     if (connection !== "open") return;
-    const timer = setTimeout(() => studio.watch(page, text === "" ? [] : text.split("\n")), 120);
+    const timer = setTimeout(() => studio.watch(page, JSON.parse(text) as Watched), 120);
     return () => clearTimeout(timer);
   }, [page, text, connection]);
 }

@@ -10,6 +10,7 @@ import { TabIndex } from "../widgets/ValidatedField.tsx";
 import { bytesOf, renderColours, scaleFor } from "./colourmap.ts";
 import { PageNumber } from "./context.ts";
 import { CURVE_COLOURS, curveLabels, formatNumber, shownLabel } from "./monitor-labels.ts";
+import { planeText, planeTitle } from "./thumbnails.ts";
 
 export interface MonitorData extends Record<string, unknown> {
   name: string;
@@ -70,6 +71,7 @@ function Numbers({ shows, series }: { shows: readonly MonitorSource[]; series: S
 
 /** A heatmap with its colour bar. */
 function ImageMap({ monitor, series }: { monitor: MonitorFile; series: Series }): ReactElement {
+  const t = useStrings();
   const map = useRef<HTMLCanvasElement>(null);
   const bar = useRef<HTMLCanvasElement>(null);
   const [rows = 0, columns = 0] = series.picture_shape ?? [];
@@ -91,10 +93,11 @@ function ImageMap({ monitor, series }: { monitor: MonitorFile; series: Series })
         role="img"
         aria-label={`${shownLabel(monitor.shows?.[0])} ${rows}×${columns}`}
       />
-      <div className="legend">
+      <div className="legend" title={planeTitle(monitor.shows?.[0]?.pin ?? "", series.plane, t)}>
         <canvas ref={bar} />
         <span className="high">{formatNumber(scale.high)}</span>
         <span className="low">{formatNumber(scale.low)}</span>
+        <span className="slice">{planeText(series.plane, t)}</span>
       </div>
     </>
   );
@@ -112,6 +115,8 @@ function Histogram({ shows, series }: { shows: readonly MonitorSource[]; series:
   const edges = series.edges ?? [];
   const most = Math.max(1, ...counts.flat());
   const bins = Math.max(1, edges.length - 1);
+  // The bin of an integer has it in the middle.
+  const half = series.whole ? 0.5 : 0;
   return (
     <div className="histogram">
       <svg
@@ -135,8 +140,8 @@ function Histogram({ shows, series }: { shows: readonly MonitorSource[]; series:
         )}
       </svg>
       <div className="histogram-axis mono">
-        <span>{formatNumber(edges[0])}</span>
-        <span>{formatNumber(edges.at(-1))}</span>
+        <span>{formatNumber(edges[0] === undefined ? undefined : edges[0] + half)}</span>
+        <span>{formatNumber(edges.length === 0 ? undefined : (edges.at(-1) as number) - half)}</span>
       </div>
     </div>
   );

@@ -39,7 +39,7 @@ function painterWith(pen: object, zoom = 1): Painter {
 
 function written(page: PageDocument, pins = {}): Map<string, Written[]> {
   const scene = new Scene(graphWith(page, checkedMessage(pins)), blockRects(graphWith(page)));
-  const live = { state: () => undefined, picture: () => undefined };
+  const live = { state: () => undefined, picture: () => undefined, slice: () => "" };
   return new Map(
     [...scene.graph.blocks.values()].map((view) => {
       const writer = new Writer();
@@ -109,7 +109,11 @@ describe("texts of far blocks", () => {
       const drawImage = (_: unknown, __: number, y: number) => {
         top = y;
       };
-      const live = { state: () => undefined, picture: () => ({}) as HTMLCanvasElement };
+      const live = {
+        state: () => undefined,
+        picture: () => ({ width: 4, height: 4 }) as HTMLCanvasElement,
+        slice: () => "",
+      };
       painterWith(Object.assign(writer, { drawImage }), zoom).block(scene, view, live, NO_EMPHASIS, "name");
       const [{ row, to }] = writer.written as [Written];
       expect(to).toBeLessThanOrEqual(scene.at(view.name).x + BLOCK_WIDTH);

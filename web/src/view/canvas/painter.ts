@@ -21,6 +21,8 @@ import { previewAttr, previewInput } from "./value-preview.ts";
 export interface LiveSource {
   state(block: string): BlockState | undefined;
   picture(pin: string): HTMLCanvasElement | undefined;
+  /** What the picture shows of a tensor; empty if it is all of it. */
+  slice(pin: string): string;
 }
 
 export interface Emphasis {
@@ -308,7 +310,7 @@ export class Painter {
     this.title(view, rect);
     this.picture(view, rect, live);
     this.pins(scene, view, rect);
-    this.rows(scene, view, rect, problems?.map((problem) => problem.arg ?? "") ?? []);
+    this.rows(scene, view, rect, live, problems?.map((problem) => problem.arg ?? "") ?? []);
   }
 
   /** The name of a block, in a size that is legible at this zoom. */
@@ -318,7 +320,8 @@ export class Painter {
     const output = view.outputs[0];
     const picture = output && live.picture(`${view.name}:${output.key}`);
     const side = Math.min(height - Math.max(TITLE_HEIGHT + 8, size * 1.4) - 10, 56);
-    if (picture && side > 16) pen.drawImage(picture, x + 10, y + height - side - 10, side, side);
+    if (picture && side > 16)
+      this.contain(picture, { x: x + 10, y: y + height - side - 10, width: side, height: side });
     pen.font = `600 ${size}px ${colours.font}`;
     pen.textAlign = "left";
     pen.textBaseline = "middle";
@@ -351,7 +354,15 @@ export class Painter {
   private picture(view: BlockView, { x, y, height }: Rect, live: LiveSource): void {
     const output = view.outputs[0];
     const picture = output && live.picture(`${view.name}:${output.key}`);
-    if (picture) this.ctx.drawImage(picture, x + 8, y + height - FOOTER_HEIGHT + 4, 32, 32);
+    if (picture)
+      this.contain(picture, { x: x + 8, y: y + height - FOOTER_HEIGHT + 4, width: 32, height: 32 });
+  }
+
+  /** A picture as large as fits, with square cells: a column stays one. */
+  contain(picture: HTMLCanvasElement, { x, y, width, height }: Rect): void {
+    const scale = Math.min(width / picture.width, height / picture.height);
+    const [w, h] = [picture.width * scale, picture.height * scale];
+    this.ctx.drawImage(picture, x + (width - w) / 2, y + (height - h) / 2, w, h);
   }
 
   private pins(scene: Scene, view: BlockView, { x, y }: Rect): void {
@@ -382,7 +393,13 @@ export class Painter {
     });
   }
 
-  private rows(scene: Scene, view: BlockView, { x, y, height }: Rect, bad: readonly string[]): void {
+  private rows(
+    scene: Scene,
+    view: BlockView,
+    { x, y, height }: Rect,
+    live: LiveSource,
+    bad: readonly string[],
+  ): void {
     const { ctx: pen, colours } = this;
     // Returns the width that is left.
     const text = (
@@ -420,8 +437,12 @@ export class Painter {
     });
     const output = view.outputs[0];
     const spec = output && specOf(scene.graph, `${view.name}:${output.key}`);
-    if (spec)
-      text(shortSpec(spec), "left", y + height - FOOTER_HEIGHT / 2, inkSoft, mono, BLOCK_WIDTH - 60, 48);
+    const slice = output ? live.slice(`${view.name}:${output.key}`) : "";
+    const footer = [spec ? shortSpec(spec) : "", slice].filter(Boolean);
+    footer.forEach((words, line) => {
+      const middle = y + height - FOOTER_HEIGHT * (footer.length === 1 ? 0.5 : 0.7 - 0.4 * line);
+      text(words, "left", middle, inkSoft, mono, BLOCK_WIDTH - 60, 48);
+    });
   }
 }
 

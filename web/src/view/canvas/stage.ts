@@ -54,7 +54,7 @@ const NO_EMPHASIS: Emphasis = {
   hovered: null,
   spotlight: false,
 };
-const NO_LIVE: LiveSource = { state: () => undefined, picture: () => undefined };
+const NO_LIVE: LiveSource = { state: () => undefined, picture: () => undefined, slice: () => "" };
 
 export class Stage {
   scene: Scene | null = null;

@@ -8,10 +8,10 @@ import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { readColours } from "../canvas/colours.ts";
 import { type DrawContext, escapeXml, SvgContext } from "../canvas/draw-context.ts";
-import { type LiveSource, NO_EMPHASIS, Painter } from "../canvas/painter.ts";
+import { NO_EMPHASIS, Painter } from "../canvas/painter.ts";
 import { Scene } from "../canvas/scene.ts";
 import { titleOf } from "../canvas/stage.ts";
-import { thumbnailOf } from "../canvas/thumbnails.ts";
+import { liveSource } from "../canvas/thumbnails.ts";
 import { useSettings } from "../settings.ts";
 import { strings } from "../strings.ts";
 import { MAX_CELLS } from "../widgets/constant.ts";
@@ -56,13 +56,6 @@ function omittedText(omitted: readonly OmittedArray[]): string {
   return sentences.join(" ");
 }
 
-function liveOf(page: number): LiveSource {
-  return {
-    state: (block) => live(page).blockState(block),
-    picture: (pin) => thumbnailOf(live(page).summary(pin)),
-  };
-}
-
 function frameOf(scene: Scene): { x: number; y: number; width: number; height: number } {
   const around = scene.bounds() ?? { x: 0, y: 0, width: 400, height: 200 };
   return {
@@ -85,7 +78,7 @@ function paintAll(pen: DrawContext, scene: Scene, page: PageState): void {
   painter.wires(scene, wires, NO_EMPHASIS, true);
   painter.bends(scene, wires);
   painter.labels(scene, wires, NO_EMPHASIS);
-  const values = liveOf(page.page);
+  const values = liveSource(page.page);
   for (const name of scene.graph.blocks.keys())
     painter.block(scene, scene.block(name) as BlockView, values, NO_EMPHASIS, "all");
   for (const box of scene.boxes) {

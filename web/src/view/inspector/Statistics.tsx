@@ -76,8 +76,10 @@ export function Histogram({ statistics, range, onRange }: HistogramProps): React
   const box = useRef<HTMLDivElement>(null);
   const [held, setHeld] = useState<Range | null>(null);
   const shown = held ?? range;
-  const least = Math.min(statistics.low ?? 0, shown.low);
-  const most = Math.max(statistics.high ?? 0, shown.high);
+  // The bar of an integer has it in the middle.
+  const half = statistics.whole ? 0.5 : 0;
+  const least = Math.min((statistics.low ?? 0) - half, shown.low);
+  const most = Math.max((statistics.high ?? 0) + half, shown.high);
   const span = most - least || 1;
   const counts = statistics.counts ?? [];
   const clips = { low: (statistics.low ?? 0) < shown.low, high: (statistics.high ?? 0) > shown.high };
@@ -96,9 +98,9 @@ export function Histogram({ statistics, range, onRange }: HistogramProps): React
   }, [shown.low, shown.high, least, span]);
   if (statistics.low === null || statistics.low === undefined) return null;
   const top = Math.max(1, ...counts);
-  const from = ((statistics.low - least) / span) * WIDTH;
-  const width =
-    ((((statistics.high as number) - statistics.low) / span) * WIDTH) / Math.max(counts.length, 1);
+  const from = ((statistics.low - half - least) / span) * WIDTH;
+  const breadth = (statistics.high as number) - statistics.low + 2 * half;
+  const width = ((breadth / span) * WIDTH) / Math.max(counts.length, 1);
   const set = (end: "low" | "high", value: number): Range =>
     end === "low"
       ? { low: Math.min(value, shown.high), high: shown.high }
