@@ -39,7 +39,7 @@ async function values(page: Page, block: string): Promise<number[]> {
 
 async function compare(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector(".run-state")?.textContent?.includes("Done"));
-  for (const [i, block] of ["max_pool_3d", "max_pool_3d_grad", "max_pool_3d_grad_grad"].entries()) {
+  for (const [i, block] of ["max_pool_3d", "d_max_pool_3d", "d2_max_pool_3d"].entries()) {
     await page.focus(".canvas");
     await expect.poll(() => values(page, block), { message: block }).toEqual(expected[i]);
   }
@@ -70,9 +70,9 @@ test("MaxPool3D, its gradient and its second gradient are built by mouse and giv
   );
   await page.locator('[data-field="padding"] select').selectOption("VALID");
   await page.getByRole("button", { name: "Add gradient block" }).click();
-  await page.waitForSelector("#block-max_pool_3d_grad");
+  await page.waitForSelector("#block-d_max_pool_3d");
   await page.getByRole("button", { name: "Add gradient block" }).click();
-  await page.waitForSelector("#block-max_pool_3d_grad_grad");
+  await page.waitForSelector("#block-d2_max_pool_3d");
   await page.getByRole("button", { name: "Run", exact: true }).click();
   await compare(page);
   expect(errors).toEqual([]);
@@ -94,7 +94,7 @@ test("the docs at a block have its whole formula in sight", async () => {
   const { page } = opened;
   await page.focus(".canvas");
   await page.keyboard.press("Control+f");
-  await page.keyboard.type("max_pool_3d_grad");
+  await page.keyboard.type("d_max_pool_3d");
   await page.keyboard.press("Enter");
   await page.click("#tab-docs");
   const formula = page.locator(".docs .formula");
@@ -144,9 +144,9 @@ test("the same is built by keyboard alone", async () => {
   await page.keyboard.type("const:output");
   await page.keyboard.press("Enter");
   await page.keyboard.press("g");
-  await page.waitForSelector("#block-max_pool_3d_grad");
+  await page.waitForSelector("#block-d_max_pool_3d");
   await page.keyboard.press("g");
-  await page.waitForSelector("#block-max_pool_3d_grad_grad");
+  await page.waitForSelector("#block-d2_max_pool_3d");
   await page.keyboard.press("Control+Enter");
   await compare(page);
   expect(errors).toEqual([]);

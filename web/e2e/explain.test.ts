@@ -459,7 +459,7 @@ describe("other windows", () => {
     await walk("back:output", 16);
     await page.getByRole("button", { name: "Add the gradient of back with respect to grad" }).click();
     await page.waitForFunction(() => document.querySelectorAll(".explain-strip").length === 3);
-    await walk("back_grad:output", 2);
+    await walk("d_back:output", 2);
   });
 
   test("a convolution and its two gradients add up, cell by cell", async () => {
@@ -478,7 +478,7 @@ describe("other windows", () => {
       .getByRole("button", { name: "Add the gradient of back_image with respect to out_backprop" })
       .click();
     await page.waitForFunction(() => document.querySelectorAll(".explain-strip").length === 4);
-    await walk("back_image_grad_out_backprop:output", 9);
+    await walk("d_back_image_out_backprop:output", 9);
     await lit(["conv:output"], 50);
   });
 
@@ -508,7 +508,7 @@ describe("other windows", () => {
     await explain("dilation_2");
     await page.getByRole("button", { name: "Add the gradient of dilation_2 with respect to filter" }).click();
     await page.waitForFunction(() => document.querySelectorAll(".explain-strip").length === 2);
-    await walk("dilation_2_grad_filter:output", 9);
+    await walk("d_dilation_2_filter:output", 9);
     expect(opened.errors).toEqual([]);
   });
 });

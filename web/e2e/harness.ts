@@ -105,6 +105,8 @@ export async function open(
     height?: number;
     language?: string;
     args?: string[];
+    /** Whether panels are as for a first visit; else all are open, whatever the size of the screen. */
+    firstVisit?: boolean;
     prepare?(studio: Studio): void;
   } = {},
 ): Promise<Opened> {
@@ -116,6 +118,12 @@ export async function open(
     locale: options.language ?? "en",
     acceptDownloads: true,
   });
+  if (!options.firstVisit)
+    await context.addInitScript(() => {
+      const open = { leftOpen: true, rightOpen: true, bottomOpen: true };
+      if (localStorage.getItem("backblocks settings") === null)
+        localStorage.setItem("backblocks settings", JSON.stringify(open));
+    });
   const page = await context.newPage();
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));

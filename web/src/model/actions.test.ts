@@ -250,19 +250,19 @@ describe("gradients", () => {
 
   test("the gradient block of a max pool gets its three inputs and the attributes", () => {
     const document = withGradient(start, "pool");
-    expect(document.blocks?.pool_grad).toEqual({
+    expect(document.blocks?.d_pool).toEqual({
       op: "MaxPool3DGrad",
-      in: { orig_input: "image:output", orig_output: "pool:output", grad: "pool_ones:y" },
+      in: { orig_input: "image:output", orig_output: "pool:output", grad: "ones_pool:y" },
       attrs: start.blocks?.pool?.attrs,
     });
-    expect(document.blocks?.pool_ones).toEqual({ op: "OnesLike", in: { x: "pool:output" } });
+    expect(document.blocks?.ones_pool).toEqual({ op: "OnesLike", in: { x: "pool:output" } });
   });
 
   test("the second gradient is wired to the first one's inputs", () => {
-    const document = withGradient(withGradient(start, "pool"), "pool_grad");
-    expect(document.blocks?.pool_grad_grad).toEqual({
+    const document = withGradient(withGradient(start, "pool"), "d_pool");
+    expect(document.blocks?.d2_pool).toEqual({
       op: "MaxPool3DGradGrad",
-      in: { orig_input: "image:output", orig_output: "pool:output", grad: "pool_grad_ones:y" },
+      in: { orig_input: "image:output", orig_output: "pool:output", grad: "ones_d_pool:y" },
       attrs: start.blocks?.pool?.attrs,
     });
     const places = [...blockRects(graphWith(document)).values()];
@@ -275,11 +275,11 @@ describe("gradients", () => {
       blocks: { ...start.blocks, pool: { ...start.blocks?.pool, op: "AvgPool3D" } },
     };
     const document = withGradient(average, "pool");
-    expect(document.blocks?.pool_grad?.in).toEqual({
-      orig_input_shape: "pool_input_shape:output",
-      grad: "pool_ones:y",
+    expect(document.blocks?.d_pool?.in).toEqual({
+      orig_input_shape: "shape_pool_input:output",
+      grad: "ones_pool:y",
     });
-    expect(document.blocks?.pool_input_shape).toEqual({ op: "Shape", in: { input: "image:output" } });
+    expect(document.blocks?.shape_pool_input).toEqual({ op: "Shape", in: { input: "image:output" } });
   });
 
   test("can be taken with respect to what a block depends on, and to nothing else", () => {

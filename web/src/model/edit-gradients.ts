@@ -69,9 +69,18 @@ export function addGradient(
   };
 }
 
-/** The name of a gradient block: pool_grad, pool_grad_grad; with the input's name if there are several. */
+/**
+ * The name of a gradient block: d_pool, then d2_pool of the second gradient; with the input's name if there are several.
+ * What differs stands at the front, where a name that is cut still shows it.
+ */
 function gradientName(view: BlockView, gradient: GradientInfo): string {
-  return gradientsFor(view).length > 1 ? `${view.name}_grad_${gradient.input}` : `${view.name}_grad`;
+  const [, order, of] = /^(?:d(\d*)_)?(.*)$/.exec(view.name) as unknown as [
+    string,
+    string | undefined,
+    string,
+  ];
+  const next = order === undefined ? "d" : `d${order === "" ? 2 : Number(order) + 1}`;
+  return gradientsFor(view).length > 1 ? `${next}_${of}_${gradient.input}` : `${next}_${of}`;
 }
 
 function sourceOf(placing: Placing, view: BlockView, from: string, flowing?: OutputRef): Json | undefined {
@@ -85,9 +94,9 @@ function sourceOf(placing: Placing, view: BlockView, from: string, flowing?: Out
     case "gradient":
       return flowing
         ? referenceText(flowing)
-        : placing.beside(ONES, "x", referenceText({ block: view.name, pin }), `${view.name}_ones`);
+        : placing.beside(ONES, "x", referenceText({ block: view.name, pin }), `ones_${view.name}`);
     case "shape":
-      return placing.beside(SHAPE, "input", view.block.in?.[pin], `${view.name}_${pin}_shape`);
+      return placing.beside(SHAPE, "input", view.block.in?.[pin], `shape_${view.name}_${pin}`);
     default:
       return undefined;
   }

@@ -10,6 +10,7 @@ import {
   boxRect,
   frameAround,
   GAP,
+  isOnPage,
   type Point,
   type Rect,
   rounded,
@@ -171,11 +172,23 @@ export function applyLayout(
   return actionOf(draft, { kind: "tidy", count: places.size });
 }
 
-function notesAndMonitors({ notes, monitors }: PageDocument): Item[] {
+function notesAndMonitors(document: PageDocument): Item[] {
   return [
-    ...Object.keys(notes ?? {}).map((name) => item("note", name)),
-    ...Object.keys(monitors ?? {}).map((name) => item("monitor", name)),
+    ...Object.keys(document.notes ?? {}).map((name) => item("note", name)),
+    ...monitorsOnPage(document).map((name) => item("monitor", name)),
   ];
+}
+
+export function monitorsOnPage(document: PageDocument): string[] {
+  return Object.keys(document.monitors ?? {}).filter((name) => isOnPage(document, name));
+}
+
+/** Puts a monitor on the page, or into the panel with null. */
+export function placeMonitor(document: PageDocument, name: string, rect: Rect | null): Action {
+  const draft = new Draft(document);
+  if (rect) putRects(draft, new Map([[item("monitor", name), rect]]));
+  else draft.remove(["layout", "monitors", name]);
+  return actionOf(draft, { kind: "monitor", name });
 }
 
 /** The bounding box of all blocks and frames. */

@@ -6,6 +6,7 @@
 import type { PageDocument } from "./document.ts";
 import { inputKey } from "./document.ts";
 import { type BlockView, depths, type Graph, type Wire } from "./graph.ts";
+import { columnLayout, layoutInput } from "./layout.ts";
 
 export interface Point {
   readonly x: number;
@@ -64,7 +65,10 @@ export function outputOffset(view: BlockView, key: string): Point {
   return { x: BLOCK_WIDTH, y: row < 0 ? TITLE_HEIGHT / 2 : TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT };
 }
 
-/** The rectangles of all blocks. Blocks without a position are placed in columns below the others. */
+/**
+ * The rectangles of all blocks. Blocks without a position are placed in columns below the others; a page without any is
+ * laid out.
+ */
 export function blockRects(graph: Graph): Map<string, Rect> {
   const places = new Map<string, Rect>();
   const homeless: BlockView[] = [];
@@ -75,7 +79,8 @@ export function blockRects(graph: Graph): Map<string, Rect> {
     else homeless.push(view);
   }
   if (homeless.length) placeInColumns(graph, homeless, places);
-  return places;
+  if (homeless.length < graph.blocks.size) return places;
+  return new Map(columnLayout(layoutInput(graph, places)).places);
 }
 
 function placeInColumns(graph: Graph, views: readonly BlockView[], places: Map<string, Rect>): void {
@@ -148,6 +153,11 @@ export function boxRect(
     y: around ? around.y + around.height + GAP : 0,
     ...size,
   };
+}
+
+/** Whether a monitor stands on the page: it has a place there. All others stand in the panel. */
+export function isOnPage(document: PageDocument, monitor: string): boolean {
+  return document.layout?.monitors?.[monitor] !== undefined;
 }
 
 /** A frame around rectangles, with room for its title. */

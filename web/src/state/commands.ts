@@ -234,7 +234,12 @@ const COMMANDS: readonly Command[] = [
     group: "arrange",
     keys: ["Shift+T"],
     when: ({ graph }) => graph.blocks.size > 0,
-    run: (page) => void layoutPage(page.page, hasMultiple(page) ? new Set(selectedBlocks(page)) : undefined),
+    run: (page) => {
+      const some = hasMultiple(page);
+      void layoutPage(page.page, some ? new Set(selectedBlocks(page)) : undefined).then(() => {
+        if (studio.page()?.page === page.page) executeCommand(some ? "zoom selection" : "zoom all");
+      });
+    },
   },
   { id: "align left", group: "arrange", keys: ["Alt+A"], ...align("left") },
   { id: "align center", group: "arrange", keys: ["Alt+H"], ...align("center") },

@@ -174,13 +174,13 @@ describe("a command", () => {
     });
     studio.select(1, ["block/r"]);
     expect(executeCommand("gradient")).toBe(true);
-    expect(studio.page()?.document.blocks?.r_grad).toEqual({
+    expect(studio.page()?.document.blocks?.d_r).toEqual({
       op: "ReluGrad",
-      in: { gradients: "r_ones:y", features: "x:output" },
+      in: { gradients: "ones_r:y", features: "x:output" },
     });
-    expect(selected()).toEqual(["block/r_grad"]);
+    expect(selected()).toEqual(["block/d_r"]);
     executeCommand("undo");
-    expect(studio.page()?.document.blocks).not.toHaveProperty("r_ones");
+    expect(studio.page()?.document.blocks).not.toHaveProperty("ones_r");
   });
 
   test("heals, duplicates, frames and disconnects", () => {

@@ -105,6 +105,9 @@ export const viewEn = {
     sampled
       ? `Each cell of the picture is the first of ${area} until all were read.`
       : `Each cell of the picture is the number farthest from zero of ${area}.`,
+  standsIn: "Stands",
+  onPage: "On the page",
+  inPanel: "In the panel",
   nothingYet: "No data yet: run the page",
   unknownMonitor: (kind: string) => `This studio has no monitor of kind ${kind}.`,
   newNote: "A **note**",

@@ -114,6 +114,9 @@ export const viewKo: ViewStrings = {
     sampled
       ? `모두 읽을 때까지 그림의 한 칸은 ${area}칸 가운데 첫 번째 값입니다.`
       : `그림의 한 칸은 ${area}칸 가운데 0에서 가장 먼 값입니다.`,
+  standsIn: "위치",
+  onPage: "페이지 위",
+  inPanel: "패널 안",
   nothingYet: "아직 값이 없습니다. 페이지를 실행하세요",
   unknownMonitor: (kind) => `${kind} 종류의 모니터는 표시할 수 없습니다.`,
   newNote: "**메모**",

@@ -22,6 +22,12 @@ export interface Settings {
 
 const KEY = "backblocks settings";
 
+/**
+ * Panels are open by default where the canvas beside them still shows a small page with text that can be read; each opens
+ * from the status bar, by its keys, and when a command needs it.
+ */
+const ROOM = { left: innerWidth >= 1400, right: innerWidth >= 1800, bottom: innerHeight >= 1000 };
+
 const DEFAULTS: Settings = {
   theme: "system",
   language: navigator.language.startsWith("ko") ? "ko" : "en",
@@ -32,9 +38,9 @@ const DEFAULTS: Settings = {
   left: 232,
   right: 344,
   bottom: Math.min(300, Math.round(innerHeight / 3)),
-  leftOpen: true,
-  rightOpen: true,
-  bottomOpen: true,
+  leftOpen: ROOM.left,
+  rightOpen: ROOM.right,
+  bottomOpen: ROOM.bottom,
   leftTab: "palette",
   rightTab: "properties",
   bottomTab: "problems",

@@ -1,7 +1,15 @@
 /** Transient UI state: the open search, menu, dialog, popover, Explain. It is neither saved nor undoable. */
 
 import { create } from "zustand";
-import { addMonitor, type Item, insertOnWire, item, namesOf, rectsOf } from "../model/actions.ts";
+import {
+  addMonitor,
+  type Item,
+  insertOnWire,
+  item,
+  monitorsOnPage,
+  namesOf,
+  rectsOf,
+} from "../model/actions.ts";
 import type { InputRef, OutputRef, PageDocument } from "../model/document.ts";
 import { addBlock, newBlock } from "../model/edit-blocks.ts";
 import {
@@ -170,10 +178,9 @@ export const ui = {
   findFreeRect(wanted: Point, size: Pick<Rect, "width" | "height">): Rect {
     const page = currentPage();
     if (page === undefined) return { ...wanted, ...size };
-    const { notes = {}, monitors = {} } = page.document;
     const boxes = [
-      ...Object.keys(notes).map((name) => item("note", name)),
-      ...Object.keys(monitors).map((name) => item("monitor", name)),
+      ...Object.keys(page.document.notes ?? {}).map((name) => item("note", name)),
+      ...monitorsOnPage(page.document).map((name) => item("monitor", name)),
     ];
     const taken = [...page.places.values(), ...rectsOf(page.document, boxes, page.places).values()];
     return { ...freePosition(taken, wanted, size.height, size.width), ...size };
@@ -195,9 +202,10 @@ export const ui = {
       const page = await studio.open(what);
       useUi.setState({ gallery: false });
       if (what.lesson !== undefined) {
-        const { run, monitors } = studio.page(page)?.document ?? {};
-        const { steps, until } = run ?? {};
-        if (monitors !== undefined) updateSettings({ bottomTab: "monitors" });
+        const document = studio.page(page)?.document ?? {};
+        const { steps, until } = document.run ?? {};
+        if (Object.keys(document.monitors ?? {}).length > monitorsOnPage(document).length)
+          updateSettings({ bottomOpen: true, bottomTab: "monitors" });
         studio.run(page, steps || until ? { mode: until ? "until" : "steps", steps: steps ?? 1 } : {});
       }
     } catch (error) {

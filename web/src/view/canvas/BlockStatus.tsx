@@ -5,7 +5,8 @@ import type { Spec } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { useStrings } from "../strings.ts";
 import { PageNumber } from "./context.ts";
-import { BLANK_IMAGE, formatDuration, healthOf, planeText, planeTitle, thumbnailUrl } from "./thumbnails.ts";
+import { planeText, planeTitle } from "./plane-text.ts";
+import { BLANK_IMAGE, formatDuration, healthOf, thumbnailUrl } from "./thumbnails.ts";
 
 /** Calls `draw` on mount and at each live change of a block, without a React render. */
 function useLive<T extends HTMLElement>(

@@ -10,7 +10,7 @@ import { TabIndex } from "../widgets/ValidatedField.tsx";
 import { bytesOf, renderColours, scaleFor } from "./colourmap.ts";
 import { PageNumber } from "./context.ts";
 import { CURVE_COLOURS, curveLabels, formatNumber, shownLabel } from "./monitor-labels.ts";
-import { planeText, planeTitle } from "./thumbnails.ts";
+import { planeText, planeTitle } from "./plane-text.ts";
 
 export interface MonitorData extends Record<string, unknown> {
   name: string;

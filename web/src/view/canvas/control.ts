@@ -5,7 +5,7 @@ import { type Item, parseItem } from "../../model/action.ts";
 import type { Point, Rect } from "../../model/geometry.ts";
 import { fitView, type Viewport } from "../../model/viewport.ts";
 import type { CanvasControl } from "../canvas-ref.ts";
-import { LEGIBLE_ZOOM, type Stage } from "./stage.ts";
+import { FAR_ZOOM, LEGIBLE_ZOOM, NAMES_ZOOM, type Stage } from "./stage.ts";
 
 export const MIN_ZOOM = 0.05;
 export const MAX_ZOOM = 3;
@@ -46,16 +46,21 @@ export function canvasControl(stage: Stage, root: HTMLElement, flow: Flow): Canv
   return {
     centre: () => stage.toPage(stage.width / 2, stage.height / 2),
     fit(items) {
-      const view = look(items?.size ? [...items].map(rectOf) : everything());
-      if (view) void flow.setViewport(view);
+      // After the next paint: what was just moved is where it will be.
+      requestAnimationFrame(() => {
+        const view = look(items?.size ? [...items].map(rectOf) : everything());
+        if (view) void flow.setViewport(view);
+      });
     },
     showInitialView() {
       const around = stage.scene?.bounds();
       const whole = look(everything());
       if (around === undefined || whole === undefined) return;
       // A page that would not be legible as a whole is shown from its top left corner.
-      if (whole.zoom >= LEGIBLE_ZOOM) void flow.setViewport(whole);
-      else void flow.setViewport({ x: 32 - around.x * 0.6, y: 32 - around.y * 0.6, zoom: 0.6 });
+      const zoom = LEGIBLE_ZOOM;
+      const corner = { x: 24 - around.x * zoom, y: 24 - around.y * zoom, zoom };
+      const readable = whole.zoom >= zoom || (whole.zoom < FAR_ZOOM && whole.zoom >= NAMES_ZOOM);
+      void flow.setViewport(readable ? whole : corner);
     },
     zoom(factor) {
       const zoom =

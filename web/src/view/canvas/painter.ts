@@ -1,5 +1,6 @@
 /** Paints wires, frames and far blocks into any drawing context: the canvas, a PNG or an SVG. */
 
+import type { Monitor } from "../../model/document.ts";
 import { shortSpec } from "../../model/format.ts";
 import {
   BLOCK_WIDTH,
@@ -11,9 +12,11 @@ import {
   TITLE_HEIGHT,
 } from "../../model/geometry.ts";
 import { type BlockView, specOf } from "../../model/graph.ts";
-import type { BlockState } from "../../net/generated.ts";
+import type { BlockState, Series } from "../../net/generated.ts";
+import type { ViewStrings } from "../../text/view.en.ts";
 import { type Colours, dtypeFamily, type Family } from "./colours.ts";
 import type { DrawContext } from "./draw-context.ts";
+import { paintMonitor } from "./monitor-painter.ts";
 import { pinRole, tracePin } from "./pin-shapes.ts";
 import type { BoxShape, Scene, WireShape } from "./scene.ts";
 import { previewAttr, previewInput } from "./value-preview.ts";
@@ -23,6 +26,7 @@ export interface LiveSource {
   picture(pin: string): HTMLCanvasElement | undefined;
   /** What the picture shows of a tensor; empty if it is all of it. */
   slice(pin: string): string;
+  series(monitor: string): Series | undefined;
 }
 
 export interface Emphasis {
@@ -64,6 +68,8 @@ export class Painter {
     readonly ctx: DrawContext,
     readonly colours: Colours,
     public zoom: number,
+    /** Whether names are written in smaller letters where there is little room, instead of being cut. */
+    private readonly whole = false,
   ) {}
 
   // -- wires -----------------------------------------------------------------------------------
@@ -129,7 +135,7 @@ export class Painter {
   /** The labels of wires: dtype and shape. */
   labels(scene: Scene, ids: Iterable<string>, emphasis: Emphasis): void {
     const { ctx: pen, colours } = this;
-    pen.font = `10.5px ${colours.mono}`;
+    pen.font = `12px ${colours.mono}`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     for (const id of ids) {
@@ -167,13 +173,23 @@ export class Painter {
     return shown;
   }
 
+  /** A name that ends within its room: cut, or whole in smaller letters. The font is the one to draw it with. */
+  private named(text: string, room: number): string {
+    if (!this.whole) return this.ellipsize(text, room);
+    const { font } = this.ctx;
+    const width = this.ctx.measureText(text).width;
+    if (width > room)
+      this.ctx.font = font.replace(/([\d.]+)px/, (_, size) => `${(Number(size) * room) / width}px`);
+    return text;
+  }
+
   /** The bend points of wires, as handles. */
   bends(scene: Scene, ids: Iterable<string>): void {
     const { ctx: pen, colours } = this;
     for (const id of ids) {
       const look = scene.wires.get(id);
       if (look === undefined) continue;
-      for (const [at] of look.curves.slice(1)) {
+      for (const at of look.bends) {
         pen.beginPath();
         pen.arc(at.x, at.y, 4, 0, 2 * Math.PI);
         pen.fillStyle = colours[look.family];
@@ -198,7 +214,7 @@ export class Painter {
 
   // -- frames and other boxes --------------------------------------------------------------------
 
-  frame(box: BoxShape, title: string, selected: boolean): void {
+  frame(box: BoxShape, selected: boolean): void {
     const { ctx: pen, colours } = this;
     const { x, y, width, height } = box.rect;
     pen.beginPath();
@@ -208,15 +224,27 @@ export class Painter {
     pen.strokeStyle = selected ? colours.accent : colours.frameLine;
     pen.lineWidth = selected ? Math.max(2, 1.5 / this.zoom) : Math.max(1, 0.8 / this.zoom);
     pen.stroke();
-    const size = Math.max(13, Math.min(28, 10 / this.zoom));
+  }
+
+  /** The title of a frame, legible at any zoom: inside of it, or from far on its upper edge, over what is there. */
+  frameTitle({ rect: { x, y, width } }: BoxShape, title: string): void {
+    const { ctx: pen, colours } = this;
+    const size = Math.max(13, Math.round(12 / this.zoom));
     pen.font = `600 ${size}px ${colours.font}`;
     pen.textAlign = "left";
     pen.textBaseline = "middle";
-    pen.fillStyle = colours.inkSoft;
-    pen.fillText(title, x + 12, y + Math.max(16, size * 0.75), width - 24);
+    const inside = size <= 28;
+    const shown = this.ellipsize(title, inside ? width - 24 : width * 2);
+    const middle = inside ? y + Math.max(16, size * 0.75) : y;
+    if (!inside) {
+      pen.fillStyle = colours.ground;
+      pen.fillRect(x, middle - size * 0.65, this.width(shown) + size, size * 1.3);
+    }
+    pen.fillStyle = inside ? colours.inkSoft : colours.ink;
+    pen.fillText(shown, x + (inside ? 12 : size / 2), middle);
   }
 
-  /** A note or monitor at a zoom where it is not legible. */
+  /** A note or monitor at a zoom where its own text is not legible. */
   farBox(box: BoxShape, title: string, selected: boolean): void {
     const { ctx: pen, colours } = this;
     const { x, y, width, height } = box.rect;
@@ -227,12 +255,45 @@ export class Painter {
     pen.strokeRect(x, y, width, height);
     if (this.zoom < 0.12) return;
     // Rounded, so that few text widths are measured.
-    const size = Math.max(16, Math.round(10 / this.zoom));
+    const size = this.legibleSize;
     pen.font = `600 ${size}px ${colours.font}`;
     pen.textAlign = "left";
     pen.textBaseline = "top";
     pen.fillStyle = colours.inkSoft;
-    pen.fillText(this.ellipsize(title, width - 24), x + 12, y + 12);
+    const lines = box.kind === "notes" ? this.wrapped(title.split("\n")[0] ?? "", width - 24) : [title];
+    const most = Math.max(1, Math.floor((height - 24) / (size * 1.35)));
+    const cut = lines.length > most;
+    lines.slice(0, most).forEach((line, i) => {
+      const words = cut && i === most - 1 ? `${line} …` : line;
+      pen.fillText(this.ellipsize(words, width - 24), x + 12, y + 12 + i * size * 1.35);
+    });
+  }
+
+  /** A monitor with its title and what it shows. */
+  monitor(
+    box: BoxShape,
+    title: string,
+    monitor: Monitor | undefined,
+    series: Series | undefined,
+    selected: boolean,
+    t: ViewStrings,
+  ): void {
+    this.farBox(box, title, selected);
+    const { x, y, width, height } = box.rect;
+    const size = this.zoom === 1 ? 12 : this.legibleSize;
+    const below = 12 + size * 1.5;
+    if (monitor && this.zoom >= 0.12)
+      paintMonitor(
+        { pen: this.ctx, colours: this.colours, size, t },
+        { x, y: y + below, width, height: height - below },
+        monitor,
+        series,
+      );
+  }
+
+  /** The size of letters that are 12 pixels high on the screen. */
+  private get legibleSize(): number {
+    return Math.max(12, Math.round(12 / this.zoom));
   }
 
   /** A note as wrapped plain text. */
@@ -313,27 +374,35 @@ export class Painter {
     this.rows(scene, view, rect, live, problems?.map((problem) => problem.arg ?? "") ?? []);
   }
 
-  /** The name of a block, in a size that is legible at this zoom. */
+  /** From far: name and kind of a block, in a size that is legible at this zoom, and its picture if there is room. */
   private nameOnly(view: BlockView, { x, y, width, height }: Rect, live: LiveSource): void {
     const { ctx: pen, colours } = this;
-    const size = 10 / this.zoom;
-    const output = view.outputs[0];
-    const picture = output && live.picture(`${view.name}:${output.key}`);
-    const side = Math.min(height - Math.max(TITLE_HEIGHT + 8, size * 1.4) - 10, 56);
-    if (picture && side > 16)
-      this.contain(picture, { x: x + 10, y: y + height - side - 10, width: side, height: side });
-    pen.font = `600 ${size}px ${colours.font}`;
+    const size = this.legibleSize;
+    const room = width - 20;
     pen.textAlign = "left";
     pen.textBaseline = "middle";
+    const first = y + Math.max(TITLE_HEIGHT / 2, size * 0.75);
+    const second = first + size * 1.2;
+    const kind = view.op !== view.name && second + size * 0.6 <= y + height;
+    pen.font = `600 ${size}px ${colours.font}`;
     pen.fillStyle = colours.ink;
-    const most = Math.floor((width - 16) / (size * 0.66));
-    pen.fillText(truncateText(view.name, most), x + 10, y + Math.max(TITLE_HEIGHT / 2, size * 0.75));
+    pen.fillText(this.ellipsize(view.name, room), x + 10, first);
+    if (kind) {
+      pen.font = `${size}px ${colours.font}`;
+      pen.fillStyle = colours.inkSoft;
+      pen.fillText(this.ellipsize(view.op, room), x + 10, second);
+    }
+    const output = view.outputs[0];
+    const picture = output && live.picture(`${view.name}:${output.key}`);
+    const side = Math.min(y + height - 10 - (kind ? second : first) - size * 0.7, 56);
+    if (picture && side > 16)
+      this.contain(picture, { x: x + 10, y: y + height - side - 10, width: side, height: side });
   }
 
   private title(view: BlockView, { x, y }: Rect): void {
     const { ctx: pen, colours } = this;
     const room = BLOCK_WIDTH - 24;
-    const [name, op] = [`600 12.5px ${colours.font}`, `11px ${colours.font}`];
+    const [name, op] = [`600 12.5px ${colours.font}`, `12px ${colours.font}`];
     const middle = y + TITLE_HEIGHT / 2;
     pen.textBaseline = "middle";
     pen.font = op;
@@ -341,14 +410,14 @@ export class Painter {
     pen.font = name;
     pen.textAlign = "left";
     pen.fillStyle = colours.ink;
-    const shown = this.ellipsize(view.name, room - kept);
+    const shown = this.named(view.name, room - kept);
     pen.fillText(shown, x + 12, middle);
     if (kept === 0) return;
     const left = room - this.width(shown) - 8;
     pen.font = op;
     pen.textAlign = "right";
     pen.fillStyle = colours.inkSoft;
-    pen.fillText(this.ellipsize(view.op, left), x + BLOCK_WIDTH - 12, middle);
+    pen.fillText(this.named(view.op, left), x + BLOCK_WIDTH - 12, middle);
   }
 
   private picture(view: BlockView, { x, y, height }: Rect, live: LiveSource): void {
@@ -409,13 +478,13 @@ export class Painter {
       colour: string,
       font: string,
       room: number,
-      from = 12,
+      { from = 12, name = false }: { from?: number; name?: boolean } = {},
     ) => {
-      pen.font = `11px ${font}`;
+      pen.font = `12px ${font}`;
       pen.textAlign = align;
       pen.textBaseline = "middle";
       pen.fillStyle = colour;
-      const shown = this.ellipsize(words, room);
+      const shown = name ? this.named(words, room) : this.ellipsize(words, room);
       pen.fillText(shown, align === "left" ? x + from : x + BLOCK_WIDTH - from, py);
       return room - this.width(shown) - 8;
     };
@@ -426,13 +495,18 @@ export class Painter {
     for (let row = 0; row < pinRows(view); row++) {
       const [input, output] = [view.inputs[row], view.outputs[row]];
       const most = input ? whole * 0.45 : whole;
-      const left = output ? text(output.key, "right", at(row), inkSoft, font, most) + whole - most : whole;
-      const words = input && [input.key, previewInput(input)].filter(Boolean).join("  ");
-      if (words) text(words, "left", at(row), named(input.info.name), font, left);
+      const left = output
+        ? text(output.key, "right", at(row), inkSoft, font, most, { name: true }) + whole - most
+        : whole;
+      if (!input) continue;
+      const value = previewInput(input);
+      const after = text(input.key, "left", at(row), named(input.info.name), font, left, { name: true });
+      if (value !== "" && after > 12)
+        text(value, "left", at(row), named(input.info.name), font, after, { from: 12 + left - after });
     }
     view.rows.forEach((attr, place) => {
       const row = at(pinRows(view) + place);
-      const left = text(attr.name, "left", row, named(attr.name), font, whole * 0.7);
+      const left = text(attr.name, "left", row, named(attr.name), font, whole * 0.7, { name: true });
       text(previewAttr(attr), "right", row, ink, mono, left + whole * 0.3);
     });
     const output = view.outputs[0];
@@ -441,7 +515,7 @@ export class Painter {
     const footer = [spec ? shortSpec(spec) : "", slice].filter(Boolean);
     footer.forEach((words, line) => {
       const middle = y + height - FOOTER_HEIGHT * (footer.length === 1 ? 0.5 : 0.7 - 0.4 * line);
-      text(words, "left", middle, inkSoft, mono, BLOCK_WIDTH - 60, 48);
+      text(words, "left", middle, inkSoft, mono, BLOCK_WIDTH - 60, { from: 48, name: true });
     });
   }
 }

@@ -9,6 +9,7 @@ import {
   type Curve,
   curveBounds,
   curvesBetween,
+  isOnPage,
   type Point,
   pointOn,
   type Rect,
@@ -16,12 +17,15 @@ import {
   wireEnds,
 } from "../../model/geometry.ts";
 import { type BlockView, type Graph, specOf, type Wire } from "../../model/graph.ts";
+import { routeAround } from "../../model/wire-route.ts";
 import type { Problem } from "../../net/generated.ts";
 import { dtypeFamily, type Family } from "./colours.ts";
 
 export interface WireShape {
   readonly wire: Wire;
   readonly curves: readonly Curve[];
+  /** The bend points that the page gives it; without any it goes around blocks by itself. */
+  readonly bends: readonly Point[];
   readonly box: Rect;
   readonly family: Family;
   /** Dtype and shape. */
@@ -50,7 +54,7 @@ export function conflictsOf(graph: Graph, name: string): readonly Problem[] {
 }
 
 /** The width of a letter of a label, and the curve parameters where a label may be placed. */
-const LETTER_WIDTH = 6.4;
+const LETTER_WIDTH = 7.3;
 const LABEL_POSITIONS = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.15, 0.85, 0.1, 0.9];
 
 const NO_RECT: Rect = { x: 0, y: 0, width: 0, height: 0 };
@@ -70,11 +74,13 @@ export class Scene {
   constructor(
     readonly graph: Graph,
     readonly places: ReadonlyMap<string, Rect>,
+    monitors: "on page" | "all" = "on page",
   ) {
     this.grid = new SpatialIndex(places);
     for (const kind of ["frames", "notes", "monitors"] as const) {
       for (const name of Object.keys(graph.document[kind] ?? {}))
-        this.boxes.push({ kind, name, rect: boxRect(graph.document, kind, name, this.places) });
+        if (kind !== "monitors" || monitors === "all" || isOnPage(graph.document, name))
+          this.boxes.push({ kind, name, rect: boxRect(graph.document, kind, name, this.places) });
     }
     for (const name of graph.problems.keys())
       if (conflictsOf(graph, name).length > 0) this.conflicts.add(name);
@@ -163,7 +169,10 @@ export class Scene {
   ): void {
     const ends = wireEnds(this.graph, places, wire);
     if (ends === undefined) return;
-    const curves = curvesBetween([ends[0], ...bends, ends[1]]);
+    const curves =
+      bends.length > 0
+        ? curvesBetween([ends[0], ...bends, ends[1]])
+        : routeAround(...ends, this.grid, [wire.from.block, wire.to.block]);
     const box = bounds(curves.map(curveBounds)) ?? NO_RECT;
     const spec = wire.order ? undefined : specOf(this.graph, wire.source);
     const problems = this.graph.problems.get(wire.to.block) ?? [];
@@ -171,6 +180,7 @@ export class Scene {
     this.wires.set(wire.id, {
       wire,
       curves,
+      bends,
       box,
       family: wire.order ? "any" : dtypeFamily(spec?.dtype),
       label,

@@ -17,6 +17,7 @@ import {
 import type { BlockView, Graph, InputPin, OutputPin } from "../../model/graph.ts";
 import type { Viewport } from "../../model/viewport.ts";
 import { useSettings } from "../settings.ts";
+import { strings } from "../strings.ts";
 import { type Colours, readColours } from "./colours.ts";
 import { type Emphasis, type LiveSource, Painter } from "./painter.ts";
 import { type BoxShape, Scene } from "./scene.ts";
@@ -33,12 +34,14 @@ export type Hit =
 /** Below this zoom, or with more visible blocks than this, blocks are painted on the canvas instead of DOM elements. */
 export const FAR_ZOOM = 0.55;
 export const MAX_NEAR = 80;
-/** The least zoom at which text is legible, and the most blocks that are painted with text. */
-export const LEGIBLE_ZOOM = 0.42;
+/** The least zoom at which all text is at least 11 pixels high. */
+export const LEGIBLE_ZOOM = 11 / 12;
+/** The least zoom of a whole page at which names and kinds of blocks are legible. */
+export const NAMES_ZOOM = 0.3;
+/** The most blocks that are painted with all their text. */
 const MAX_DETAILED = 150;
 /** The spacing of the background dots. */
 const DOT_SPACING = 24;
-const BOX_ZOOM = 0.2;
 const MAX_BOXES = 16;
 
 /** Blocks and boxes that are DOM elements. */
@@ -54,7 +57,12 @@ const NO_EMPHASIS: Emphasis = {
   hovered: null,
   spotlight: false,
 };
-const NO_LIVE: LiveSource = { state: () => undefined, picture: () => undefined, slice: () => "" };
+const NO_LIVE: LiveSource = {
+  state: () => undefined,
+  picture: () => undefined,
+  slice: () => "",
+  series: () => undefined,
+};
 
 export class Stage {
   scene: Scene | null = null;
@@ -186,10 +194,10 @@ export class Stage {
       width: 2 * reach,
       height: 2 * reach,
     })) {
-      const curves = scene.wires.get(id)?.curves ?? [];
-      for (const [place, curve] of curves.entries()) {
-        if (place > 0 && Math.hypot(curve[0].x - at.x, curve[0].y - at.y) <= reach)
-          return { kind: "bend", wire: id, place: place - 1 };
+      const { curves = [], bends = [] } = scene.wires.get(id) ?? {};
+      const bend = bends.findIndex(({ x, y }) => Math.hypot(x - at.x, y - at.y) <= reach);
+      if (bend >= 0) return { kind: "bend", wire: id, place: bend };
+      for (const curve of curves) {
         const distance = distanceTo(curve, at);
         if (distance <= least) [best, least] = [{ kind: "wire", wire: id }, distance];
       }
@@ -229,7 +237,7 @@ export class Stage {
     this.isFar = far;
     this.near = {
       blocks: far ? [] : [...scene.grid.search(around)],
-      boxes: this.viewport.zoom < BOX_ZOOM || boxes.length > MAX_BOXES ? [] : boxes,
+      boxes: this.viewport.zoom < FAR_ZOOM || boxes.length > MAX_BOXES ? [] : boxes,
     };
     this.onNear(this.near);
   }
@@ -240,7 +248,7 @@ export class Stage {
     const [a, b] = [this.nearZoom, this.viewport.zoom];
     // After zooming in, most elements would be far outside, and cost time at every frame.
     const others = this.isFar ? b > a : b < a * 0.8 || b > a * 1.25;
-    return others || [FAR_ZOOM, BOX_ZOOM].some((edge) => a < edge !== b < edge);
+    return others || a < FAR_ZOOM !== b < FAR_ZOOM;
   }
 
   // -- painting ----------------------------------------------------------------------------------
@@ -291,27 +299,34 @@ export class Stage {
     const { zoom } = this.viewport;
     for (const box of scene.boxes) {
       if (box.kind === "frames" && overlaps(box.rect, seen))
-        painter.frame(box, titleOf(scene, box), this.emphasis.boxes.has(itemOfBox(box)));
+        painter.frame(box, this.emphasis.boxes.has(itemOfBox(box)));
     }
     const wires = scene.wiresWithin(seen);
     painter.wires(scene, wires, this.emphasis, zoom > 0.24);
-    if (zoom >= LEGIBLE_ZOOM) {
+    if (zoom >= FAR_ZOOM) {
       painter.bends(scene, wires);
       painter.labels(scene, wires, this.emphasis);
     }
     if (this.isFar) this.paintFar(scene, painter, seen);
     if (this.near.boxes.length === 0) {
       for (const box of scene.boxes) {
-        if (box.kind !== "frames" && overlaps(box.rect, seen))
-          painter.farBox(box, titleOf(scene, box), this.emphasis.boxes.has(itemOfBox(box)));
+        if (box.kind === "frames" || !overlaps(box.rect, seen)) continue;
+        const [title, selected] = [titleOf(scene, box), this.emphasis.boxes.has(itemOfBox(box))];
+        if (box.kind === "notes") painter.farBox(box, title, selected);
+        else {
+          const monitor = scene.graph.document.monitors?.[box.name];
+          painter.monitor(box, title, monitor, this.live.series(box.name), selected, strings());
+        }
       }
     }
+    for (const box of scene.boxes)
+      if (box.kind === "frames" && overlaps(box.rect, seen)) painter.frameTitle(box, titleOf(scene, box));
   }
 
   private paintFar(scene: Scene, painter: Painter, seen: Rect): void {
     const { zoom } = this.viewport;
     const names = scene.grid.search(seen);
-    const legible = zoom >= LEGIBLE_ZOOM && names.size <= MAX_DETAILED;
+    const legible = zoom >= FAR_ZOOM && names.size <= MAX_DETAILED;
     const detail = zoom < 0.17 ? "box" : legible ? "all" : "name";
     for (const name of names) {
       painter.block(scene, scene.block(name) as BlockView, this.live, this.emphasis, detail);

@@ -1,12 +1,12 @@
 /** Thumbnails of values, cached by summary, and texts of durations and sizes. */
 
 import { elementCount } from "../../model/indexing.ts";
-import type { Plane, Summary } from "../../net/generated.ts";
+import type { Summary } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
-import type { ViewStrings } from "../../text/view.en.ts";
 import { strings } from "../strings.ts";
 import { bytesOf, renderColours, scaleFor } from "./colourmap.ts";
 import type { LiveSource } from "./painter.ts";
+import { planeText } from "./plane-text.ts";
 
 const thumbnails = new WeakMap<Summary, HTMLCanvasElement>();
 
@@ -27,31 +27,12 @@ export function thumbnailOf(summary: Summary | undefined): HTMLCanvasElement | u
   return picture;
 }
 
-/** The slice that a picture shows, as an index of NumPy; empty if it is the whole tensor. */
-export function sliceText(plane: Plane | undefined): string {
-  const at = plane?.at ?? [];
-  return at.length === 0 ? "" : `[${at.map((place) => place ?? ":").join(",")}]`;
-}
-
-/** What a picture shows of a tensor, in short: the slice, and how many of its cells are one of the picture. */
-export function planeText(plane: Plane | undefined, t: ViewStrings): string {
-  const [rows, columns] = plane?.area ?? [];
-  const area = rows && columns ? t.areaShort(`${rows}×${columns}`, plane?.sampled ?? false) : "";
-  return [sliceText(plane), area].filter(Boolean).join(" ");
-}
-
-/** The same as a sentence. */
-export function planeTitle(pin: string, plane: Plane | undefined, t: ViewStrings): string {
-  const [rows, columns] = plane?.area ?? [];
-  const area = rows && columns ? t.areaOfCells(`${rows}×${columns}`, plane?.sampled ?? false) : "";
-  return [`${pin}${sliceText(plane)}.`, area].filter(Boolean).join(" ");
-}
-
 /** What the painter shows of a page's last run. */
 export function liveSource(page: number): LiveSource {
   return {
     state: (block) => live(page).blockState(block),
     picture: (pin) => thumbnailOf(live(page).summary(pin)),
+    series: (monitor) => live(page).series(monitor),
     slice: (pin) => planeText(live(page).summary(pin)?.plane, strings()),
   };
 }

@@ -68,12 +68,16 @@ function frameOf(scene: Scene): { x: number; y: number; width: number; height: n
 
 /** Paints the whole page in full detail. */
 function paintAll(pen: DrawContext, scene: Scene, page: PageState): void {
-  const painter = new Painter(pen, readColours(), 1);
+  const painter = new Painter(pen, readColours(), 1, true);
   const frame = frameOf(scene);
   pen.fillStyle = painter.colours.ground;
   pen.fillRect(frame.x, frame.y, frame.width, frame.height);
   const { document } = page;
-  for (const box of scene.boxes) if (box.kind === "frames") painter.frame(box, titleOf(scene, box), false);
+  for (const box of scene.boxes) {
+    if (box.kind !== "frames") continue;
+    painter.frame(box, false);
+    painter.frameTitle(box, titleOf(scene, box));
+  }
   const wires = [...scene.wires.keys()];
   painter.wires(scene, wires, NO_EMPHASIS, true);
   painter.bends(scene, wires);
@@ -85,13 +89,21 @@ function paintAll(pen: DrawContext, scene: Scene, page: PageState): void {
     const note = document.notes?.[box.name];
     const { language } = useSettings.getState();
     if (box.kind === "notes") painter.note(box, localizedText(language, note?.text, note?.texts));
-    else if (box.kind === "monitors") painter.farBox(box, titleOf(scene, box), false);
+    else if (box.kind === "monitors")
+      painter.monitor(
+        box,
+        titleOf(scene, box),
+        document.monitors?.[box.name],
+        values.series(box.name),
+        false,
+        strings(),
+      );
   }
 }
 
 /** The page as PNG, with `inside` embedded. */
 export async function pagePng(page: PageState, inside?: string): Promise<Blob> {
-  const scene = new Scene(page.graph, page.places);
+  const scene = new Scene(page.graph, page.places, "all");
   const frame = frameOf(scene);
   const scale = Math.min(2, Math.sqrt(MAX_PIXELS / (frame.width * frame.height)));
   const canvas = document.createElement("canvas");
@@ -109,7 +121,7 @@ export async function pagePng(page: PageState, inside?: string): Promise<Blob> {
 }
 
 export function pageSvg(page: PageState, inside?: string): string {
-  const scene = new Scene(page.graph, page.places);
+  const scene = new Scene(page.graph, page.places, "all");
   const { x, y, width, height } = frameOf(scene);
   const pen = new SvgContext();
   paintAll(pen, scene, page);

@@ -1,28 +1,33 @@
 import type { ReactElement } from "react";
 import { item } from "../../model/action.ts";
 import { localizedTitle } from "../../model/document.ts";
+import { isOnPage } from "../../model/geometry.ts";
 import type { PageState } from "../../state/store.ts";
+import { select } from "../active-page.ts";
 import { PageNumber } from "../canvas/context.ts";
 import { MonitorBody } from "../canvas/Monitor.tsx";
 import { useSettings } from "../settings.ts";
 import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
 
-/** All monitors of the page side by side. */
+/** The monitors that stand in the panel, and where those on the page are. */
 export function Monitors({ page }: { page: PageState }): ReactElement {
   const t = useStrings();
   const language = useSettings((settings) => settings.language);
-  const monitors = Object.entries(page.document.monitors ?? {});
+  const { document } = page;
+  const monitors = Object.entries(document.monitors ?? {});
+  const here = monitors.filter(([name]) => !isOnPage(document, name));
+  const onPage = monitors.filter(([name]) => isOnPage(document, name));
   if (monitors.length === 0) return <p className="empty">{t.noMonitors}</p>;
   return (
     <PageNumber.Provider value={page.page}>
       <div className="monitor-strip">
-        {monitors.map(([name, monitor]) => (
+        {here.map(([name, monitor]) => (
           <section key={name} aria-label={localizedTitle(language, monitor, name)}>
             <button
               type="button"
               className="button plain monitor-title"
-              onClick={() => ui.reveal(item("monitor", name))}
+              onClick={() => select(new Set([item("monitor", name)]))}
             >
               {localizedTitle(language, monitor, name)}
             </button>
@@ -31,6 +36,21 @@ export function Monitors({ page }: { page: PageState }): ReactElement {
             </div>
           </section>
         ))}
+        {onPage.length > 0 && (
+          <div className="monitors-on-page">
+            <h3>{t.onPage}</h3>
+            {onPage.map(([name, monitor]) => (
+              <button
+                key={name}
+                type="button"
+                className="button"
+                onClick={() => ui.reveal(item("monitor", name))}
+              >
+                {localizedTitle(language, monitor, name)}
+              </button>
+            ))}
+          </div>
+        )}
       </div>
     </PageNumber.Provider>
   );

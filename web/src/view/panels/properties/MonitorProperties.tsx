@@ -1,15 +1,18 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
 import { localizedTitle } from "../../../model/document.ts";
+import { blockRects, boxRect, isOnPage } from "../../../model/geometry.ts";
 import { type Graph, keyOf } from "../../../model/graph.ts";
 import { dispatch } from "../../active-page.ts";
 import { shownLabel } from "../../canvas/monitor-labels.ts";
 import { useSettings } from "../../settings.ts";
 import { Icon } from "../../shell/icons.tsx";
 import { useStrings } from "../../strings.ts";
+import { ui } from "../../ui.ts";
 import { asText, ValidatedField } from "../../widgets/ValidatedField.tsx";
 import { Section } from "./Section.tsx";
 
+const MONITOR_SIZE = { width: 320, height: 200 };
 const KINDS = ["number", "trend", "image", "histogram"] as const;
 
 export function MonitorProperties({ graph, name }: { graph: Graph; name: string }): ReactElement {
@@ -56,6 +59,26 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
           {...asText}
           onChange={(title) => dispatch(actions.titleMonitor(document, name, title, language))}
         />
+        <label htmlFor="monitor-place">{t.standsIn}</label>
+        <select
+          id="monitor-place"
+          className="field"
+          value={isOnPage(document, name) ? "page" : "panel"}
+          onChange={(event) =>
+            dispatch(
+              actions.placeMonitor(
+                document,
+                name,
+                event.target.value === "panel"
+                  ? null
+                  : ui.findFreeRect(boxRect(document, "monitors", name, blockRects(graph)), MONITOR_SIZE),
+              ),
+            )
+          }
+        >
+          <option value="page">{t.onPage}</option>
+          <option value="panel">{t.inPanel}</option>
+        </select>
         <span className="label">{t.limits.low}</span>
         {limit("low")}
         <span className="label">{t.limits.high}</span>
