@@ -66,9 +66,16 @@ const MIN_SHARE = 1 / 16;
 
 /** Whether a common range leaves each tensor enough colours. */
 export function canShareRange(ranges: readonly Range[]): boolean {
+  return hiddenIn(ranges).length === 0;
+}
+
+/** The places of ranges of which a common range leaves next to one colour. */
+export function hiddenIn(ranges: readonly Range[]): number[] {
   const { low, high } = commonRange(ranges);
-  const wide = ranges.map((range) => range.high - range.low).filter((width) => width > 0);
-  return wide.every((width) => width > MIN_SHARE * (high - low));
+  return ranges.flatMap((range, place) => {
+    const width = range.high - range.low;
+    return width > 0 && width <= MIN_SHARE * (high - low) ? [place] : [];
+  });
 }
 
 /** The union of ranges, symmetric around 0 if it has both signs. */

@@ -7,7 +7,7 @@ import { type AxisSlice, sliceSize, type TensorSlice } from "./slices.ts";
 export const MIN_NUMBER_WIDTH = 28;
 /** The least width of a cell with grid lines and markers. */
 export const MIN_MARKER_WIDTH = 6;
-const MAX_WIDTH = 64;
+const MAX_WIDTH = 96;
 const GAP = 10;
 /** The margin around all tiles. */
 export const EDGE = 8;

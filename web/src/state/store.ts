@@ -202,8 +202,13 @@ export class Studio {
     useStudio.setState({ tabs: left.toSpliced(place, 0, page) });
   }
 
-  notice(kind: Notice["kind"], text: string, command?: Notice["command"]): void {
-    const notice = { id: ++this.notices, kind, text, ...(command && { command }) };
+  notice(
+    kind: Notice["kind"],
+    text: string,
+    page: number | null = this.state.active,
+    command?: Notice["command"],
+  ): void {
+    const notice = { id: ++this.notices, kind, text, page, ...(command && { command }) };
     useStudio.setState({ notices: [...this.state.notices.slice(-4), notice] });
   }
 
@@ -247,7 +252,7 @@ export class Studio {
     if (now.dirty) {
       const { closedDraft, closedFile } = coreStrings[this.language].notices;
       const text = now.path ? closedFile(now.path) : closedDraft(pageTitle(now.document, this.language));
-      this.notice("info", text, "reopen");
+      this.notice("info", text, null, "reopen");
     }
     this.send({ kind: "close", page });
     this.forgetPage(page);
@@ -386,7 +391,7 @@ export class Studio {
     useStudio.setState({ connection });
     if (connection === "lost") {
       this.requests.rejectAll(this.noConnection());
-      if (before === "open") this.notice("error", this.noConnection());
+      if (before === "open") this.notice("error", this.noConnection(), null);
     }
   }
 
@@ -445,7 +450,7 @@ export class Studio {
     const before = this.state.welcome;
     useStudio.setState({ welcome });
     if (!before) return;
-    this.notice("info", coreStrings[this.language].notices.back);
+    this.notice("info", coreStrings[this.language].notices.back, null);
     for (const page of this.state.tabs) {
       // A temporary number: the server may give the old one to another page before this one is open again.
       const away = -this.requests.nextNumber();

@@ -10,6 +10,8 @@ export interface Notice {
   readonly id: number;
   readonly kind: "info" | "error";
   readonly text: string;
+  /** The page that it is about; null if it is about none. */
+  readonly page: number | null;
   /** A command that goes with it, such as one that undoes what it tells of. */
   readonly command?: "reopen";
 }

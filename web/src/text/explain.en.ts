@@ -23,6 +23,7 @@ export const explainEn = {
   play: "Play",
   pause: "Pause",
   pinned: "pinned",
+  hiddenByRange: (tensors: string) => `In one colour range, ${tensors} has a single colour.`,
   sharedRange: "One colour range in each row",
   legend: {
     label: "Legend",

@@ -17,6 +17,7 @@ export const explainKo: ExplainStrings = {
   play: "재생",
   pause: "일시 정지",
   pinned: "고정됨",
+  hiddenByRange: (tensors: string) => `색 범위를 하나로 하면 ${tensors}은(는) 한 가지 색으로만 보입니다.`,
   sharedRange: "줄마다 같은 색 범위",
   legend: { label: "범례", from: "나온 곳", feeds: "가는 곳", winner: "이김", tie: "동점" },
   keys: "화살표로 이동, Enter로 고정, Escape로 해제, S로 한 칸씩, P로 재생",

@@ -72,6 +72,7 @@ export const inspectorEn = {
   own: "Own",
   ownHow: "A colour range for each tensor",
   sharedFor: (many: number) => `One range for all ${many} tensors.`,
+  hiddenByRange: (tensors: string) => `In it, ${tensors} has a single colour.`,
   ownOnly: "A range of its own.",
   ownAsFits: "A range of its own: in one for all, some tensors would have a single colour.",
   estimated: (some: number, all: number) =>

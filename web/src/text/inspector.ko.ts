@@ -70,6 +70,7 @@ export const inspectorKo: InspectorStrings = {
   own: "개별",
   ownHow: "텐서마다 자신의 범위를 사용합니다",
   sharedFor: (many) => `텐서 ${many}개에 같은 범위를 사용합니다.`,
+  hiddenByRange: (tensors: string) => `이 범위에서 ${tensors}은(는) 한 가지 색으로만 보입니다.`,
   ownOnly: "이 텐서만의 범위입니다.",
   ownAsFits: "이 텐서만의 범위입니다. 하나의 범위로는 한 가지 색으로만 보이는 텐서가 있습니다.",
   estimated: (some, all) => `≈ 셀 ${number.format(all)}개 중 ${number.format(some)}개로 어림한 값입니다.`,

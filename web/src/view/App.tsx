@@ -1,4 +1,4 @@
-import { type ReactElement, useEffect } from "react";
+import { type ReactElement, useEffect, useState } from "react";
 import { copySelection, pasteText } from "../state/clipboard.ts";
 import { type CommandId, commands, executeCommand } from "../state/commands.ts";
 import { chordText, commandFor } from "../state/keybindings.ts";
@@ -106,18 +106,35 @@ function Overlays(): ReactElement {
   );
 }
 
+/** How long a notice stays, in milliseconds, unless the pointer or the focus is on it. */
+const NOTICE_TIME = { info: 5000, command: 12_000, error: 15_000 } as const;
+
+/** The last notice of the page that is shown. It fades by itself, and stands on the status bar, where no results are. */
 function Notices(): ReactElement | null {
   const t = useStrings();
   const core = useCoreStrings();
-  const notice = useStudio((state) => state.notices.at(-1));
+  const notice = useStudio(({ notices, active }) =>
+    notices.findLast(({ page }) => page === null || page === active),
+  );
+  const [held, setHeld] = useState(false);
   useEffect(() => {
-    if (notice === undefined || notice.kind === "error") return;
-    const timer = setTimeout(() => studio.dismiss(notice.id), notice.command ? 12_000 : 5000);
+    if (notice === undefined || held) return;
+    const timer = setTimeout(() => studio.dismiss(notice.id), NOTICE_TIME[notice.command ? "command" : notice.kind]);
     return () => clearTimeout(timer);
-  }, [notice]);
+  }, [notice, held]);
   if (notice === undefined) return null;
+  const hold = (on: boolean) => () => setHeld(on);
   return (
-    <div className="toast" role={notice.kind === "error" ? "alert" : "status"}>
+    // biome-ignore lint/a11y/noStaticElementInteractions: it only waits while it is read.
+    <div
+      key={notice.id}
+      className="toast"
+      role={notice.kind === "error" ? "alert" : "status"}
+      onPointerEnter={hold(true)}
+      onPointerLeave={hold(false)}
+      onFocus={hold(true)}
+      onBlur={hold(false)}
+    >
       {notice.kind === "error" && (
         <span className="bad">
           <Icon name="warning" />

@@ -26,7 +26,7 @@ const KEY = "backblocks settings";
  * Panels are open by default where the canvas beside them still shows a small page with text that can be read; each opens
  * from the status bar, by its keys, and when a command needs it.
  */
-const ROOM = { left: innerWidth >= 1400, right: innerWidth >= 1800, bottom: innerHeight >= 1000 };
+const ROOM = { left: innerWidth >= 1400, right: innerWidth >= 1800, bottom: innerHeight >= 1200 };
 
 const DEFAULTS: Settings = {
   theme: "system",

@@ -58,7 +58,8 @@ export function canvasControl(stage: Stage, root: HTMLElement, flow: Flow): Canv
       if (around === undefined || whole === undefined) return;
       // A page that would not be legible as a whole is shown from its top left corner.
       const zoom = LEGIBLE_ZOOM;
-      const corner = { x: 24 - around.x * zoom, y: 24 - around.y * zoom, zoom };
+      const left = Math.max(24, (stage.width - around.width * zoom) / 2);
+      const corner = { x: left - around.x * zoom, y: 24 - around.y * zoom, zoom };
       const readable = whole.zoom >= zoom || (whole.zoom < FAR_ZOOM && whole.zoom >= NAMES_ZOOM);
       void flow.setViewport(readable ? whole : corner);
     },

@@ -78,8 +78,11 @@ function trend(sheet: Sheet, { x, y, width, height }: Rect, monitor: Monitor, se
   const finite = values.flat().filter((each): each is number => each !== null && Number.isFinite(each));
   const low = monitor.low ?? finite.reduce((a, b) => Math.min(a, b), Infinity);
   const high = monitor.high ?? finite.reduce((a, b) => Math.max(a, b), -Infinity);
-  const bottom = y + height - size * (1.3 * labels.length + 1.5);
-  const plot = { x, y: y + size, width, height: Math.max(bottom - y - size, size) };
+  // Where there is little room, the curves go before the texts.
+  const rows = Math.min(labels.length, Math.max(0, Math.floor(height / (1.3 * size)) - 5));
+  const texts = height > 6 * size;
+  const bottom = texts ? y + height - size * (1.3 * rows + 1.5) : y + height;
+  const plot = { x, y, width, height: bottom - y };
   pen.strokeStyle = colours.line;
   pen.lineWidth = 1;
   pen.strokeRect(plot.x, plot.y, plot.width, plot.height);
@@ -102,10 +105,12 @@ function trend(sheet: Sheet, { x, y, width, height }: Rect, monitor: Monitor, se
     pen.strokeStyle = curveColour(colours, i);
     pen.lineWidth = 1.5;
     pen.stroke();
+    if (i >= rows) return;
     const base = bottom + size * (1.3 * i + 2.5);
     const words = `${labels[i]} ${formatNumber(curve.at(-1))}`;
     line(sheet, words, x, base, width, "left", curveColour(colours, i));
   });
+  if (!texts) return;
   line(sheet, formatNumber(high), plot.x + 3, plot.y + size, width / 3);
   line(sheet, formatNumber(low), plot.x + 3, plot.y + plot.height - 3, width / 3);
   line(sheet, formatNumber(first), plot.x, bottom + size * 1.2, width / 3);

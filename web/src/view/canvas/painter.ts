@@ -291,9 +291,9 @@ export class Painter {
       );
   }
 
-  /** The size of letters that are 12 pixels high on the screen. */
+  /** The size of letters that are 11 pixels high on the screen. */
   private get legibleSize(): number {
-    return Math.max(12, Math.round(12 / this.zoom));
+    return Math.max(12, Math.ceil(11 / this.zoom));
   }
 
   /** A note as wrapped plain text. */

@@ -15,7 +15,7 @@ import { ui } from "../ui.ts";
 import { Contributions } from "./Contributions.tsx";
 import { cellSummary } from "./cell-summary.ts";
 import { Differences } from "./Differences.tsx";
-import type { Explanation } from "./explanation.ts";
+import { type Explanation, rangesAlike } from "./explanation.ts";
 import { Rows } from "./Rows.tsx";
 import type { PanelControl } from "./TensorPanel.tsx";
 import { useExplanation } from "./useExplanation.ts";
@@ -30,7 +30,8 @@ export default function Explain({ page, block }: { page: PageState; block: strin
   const { explanation, problem } = useExplanation(page, block);
   const panels = useRef(new Map<string, PanelControl>());
   const root = useRef<HTMLDivElement>(null);
-  const [locked, setLocked] = useState(true);
+  // Rows whose tensors have like ranges share one, unless the user has chosen.
+  const [locked, setLocked] = useState<boolean | null>(null);
   const [playing, setPlaying] = useState(false);
   const at = useHighlights(explanation, panels.current);
 
@@ -103,7 +104,12 @@ export default function Explain({ page, block }: { page: PageState; block: strin
           <IconButton icon="right" label={t.step} onClick={() => step(1)} />
         </span>
         <label className="small">
-          <input type="checkbox" checked={locked} onChange={() => setLocked(!locked)} /> {t.sharedRange}
+          <input
+            type="checkbox"
+            checked={locked ?? (explanation !== null && rangesAlike(explanation))}
+            onChange={(event) => setLocked(event.target.checked)}
+          />{" "}
+          {t.sharedRange}
         </label>
         <ul className="explain-legend small" aria-label={t.legend.label}>
           {(["from", "feeds", "winner", "tie"] as const).map((kind) => (

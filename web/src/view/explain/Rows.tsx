@@ -1,6 +1,7 @@
-import type { ReactElement } from "react";
+import type { CSSProperties, ReactElement } from "react";
 import { addGradient, gradientsFor } from "../../model/actions.ts";
-import type { Range } from "../../model/colour-index.ts";
+import { defaultArrangement } from "../../model/axis-roles.ts";
+import { hiddenIn, type Range } from "../../model/colour-index.ts";
 import type { Graph } from "../../model/graph.ts";
 import { gradientOf } from "../../model/highlights.ts";
 import { studio } from "../../state/store.ts";
@@ -10,12 +11,13 @@ import { Icon } from "../shell/icons.tsx";
 import { useExplainStrings } from "../strings.ts";
 import { type Explanation, type GradientRow, type LoadedTensor, sharedRange } from "./explanation.ts";
 import { OpCard } from "./OpCard.tsx";
-import { type PanelControl, TensorPanel } from "./TensorPanel.tsx";
+import { type PanelControl, shownColumns, TensorPanel } from "./TensorPanel.tsx";
 
 interface RowsProps {
   explanation: Explanation;
   graph: Graph;
-  locked: boolean;
+  /** Whether the tensors of a row have one colour range; null if those that have like ranges do. */
+  locked: boolean | null;
   panels: Map<string, PanelControl>;
 }
 
@@ -44,10 +46,16 @@ export function Rows({ explanation, graph, locked, panels }: RowsProps): ReactEl
             (name) => explanation.tensors.get(shown.row.explained.tensors[name]?.pin ?? "") ?? [],
           ),
         );
-        const common = locked ? sharedRange(held) : undefined;
+        const hidden = hiddenIn(held.map(({ range }) => range)).map((place) => held[place]?.tensor.pin ?? "");
+        const common = (locked ?? hidden.length === 0) ? sharedRange(held) : undefined;
         return (
           <section className="explain-depth" key={depth} aria-label={titles[depth]}>
             <h3 className="explain-title">{titles[depth]}</h3>
+            {common && hidden.length > 0 && (
+              <p className="explain-hidden small" role="note">
+                {t.hiddenByRange(hidden.join(", "))}
+              </p>
+            )}
             {strips.map(({ shown, names }) => (
               <Strip
                 key={shown.row.explained.block}
@@ -111,10 +119,20 @@ function Strip({
   };
   const mirrored = depth === 1;
   const [left, right] = mirrored ? [outputs, inputs] : [inputs, outputs];
+  /** The share of the width that the widest tensor of a side needs. */
+  const share = (side: readonly string[]) => {
+    const widths = side.map((name) => {
+      const { pin = "" } = explained.tensors[name] ?? {};
+      const { shape } = (explanation.tensors.get(pin) as LoadedTensor).tensor;
+      return shownColumns(defaultArrangement(shape, explanation.axes.get(pin) ?? []), shape);
+    });
+    return `${Math.max(2, ...widths)}fr`;
+  };
   return (
     <div
       ref={explained.block === explanation.block ? scrollIntoView : undefined}
       className={mirrored ? "explain-strip mirrored" : "explain-strip"}
+      style={{ "--left": share(left), "--right": share(right) } as CSSProperties}
     >
       <div className="explain-side">{left.map(panel)}</div>
       <OpCard graph={graph} shown={{ row, depth }} />

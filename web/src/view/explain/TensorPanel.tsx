@@ -125,6 +125,8 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
   return (
     <section
       className={held.count === 1 ? "explain-tensor single" : "explain-tensor"}
+      // A small tensor leaves its room to those beside it.
+      style={{ flexGrow: Math.max(2, shownColumns(arrangement, tensor.shape)) }}
       aria-label={`${role} ${name}`}
     >
       <header>
@@ -195,6 +197,11 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
       {!held.whole && <p className="soft small">{t.notHeld(held.count)}</p>}
     </section>
   );
+}
+
+/** The columns of all tiles side by side, and of the gaps between them. */
+export function shownColumns({ roles }: Arrangement, shape: readonly number[]): number {
+  return Math.min(64, roleSize(roles, "across", shape) * (roleSize(roles, "columns", shape) + 1));
 }
 
 /** The width of a panel, the least width of a cell, and the gap between tiles, in pixels. */

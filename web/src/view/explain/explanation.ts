@@ -1,7 +1,14 @@
 /** The data of Explain: a block, its gradients and second gradients, with the values of their tensors. */
 
 import { axisNames, axisNamesAtPin } from "../../model/axes.ts";
-import { colourIndices, colourRange, commonRange, type Range, symmetric } from "../../model/colour-index.ts";
+import {
+  canShareRange,
+  colourIndices,
+  colourRange,
+  commonRange,
+  type Range,
+  symmetric,
+} from "../../model/colour-index.ts";
 import type { Graph } from "../../model/graph.ts";
 import { counterpartsOf, type ExplainedBlock, explainedBlock, gradientOf } from "../../model/highlights.ts";
 import { elementCount, unravelIndex } from "../../model/indexing.ts";
@@ -119,6 +126,15 @@ function frameSource({ header, elements }: Frame): TensorSource {
     shades: async (box, range) => colourIndices(asNumbers(part(box)), range),
     onChange: () => () => {},
   };
+}
+
+/** Whether in each row the ranges of all tensors are alike. */
+export function rangesAlike({ gradientRows, tensors }: Explanation): boolean {
+  return [0, 1, 2].every((depth) => {
+    const row = gradientRows.filter((each) => each.depth === depth);
+    const pins = row.flatMap(({ row: { explained } }) => Object.values(explained.tensors));
+    return canShareRange(pins.flatMap(({ pin }) => tensors.get(pin)?.range ?? []));
+  });
 }
 
 /** The common colour range of tensors. */

@@ -10,7 +10,13 @@ export interface ColourSettings {
   readonly range: Range;
   readonly mode: RangeMode | "typed";
   /** Whether the range is shared, and by the user's choice; null with a single tensor. */
-  readonly sharing: { readonly same: boolean; readonly many: number; readonly chosen: boolean } | null;
+  readonly sharing: {
+    readonly same: boolean;
+    readonly many: number;
+    readonly chosen: boolean;
+    /** The tensors that have next to one colour in a shared range. */
+    readonly hidden: readonly string[];
+  } | null;
   choose(mode: RangeMode): void;
   set(range: Range): void;
 }
@@ -60,6 +66,7 @@ export function ColourRange({
       {sharing && (
         <p className="range-said soft small">
           {sharing.same ? t.sharedFor(sharing.many) : sharing.chosen ? t.ownOnly : t.ownAsFits}
+          {sharing.same && sharing.hidden.length > 0 && ` ${t.hiddenByRange(sharing.hidden.join(", "))}`}
         </p>
       )}
     </>

@@ -11,6 +11,7 @@ import {
   canShareRange,
   colourRange,
   commonRange,
+  hiddenIn,
   type Range,
   type RangeMode,
 } from "../../model/colour-index.ts";
@@ -71,7 +72,8 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
   const reportStatistics = useCallback((pane: string, statistics: TensorStatistics | null) => {
     setKnown(({ [pane]: _, ...others }) => (statistics ? { ...others, [pane]: statistics } : others));
   }, []);
-  const ranges = shown.flatMap((each) => (known[each] ? [colourRange(known[each])] : []));
+  const measured = shown.filter((each) => known[each]);
+  const ranges = measured.map((each) => colourRange(known[each] as TensorStatistics));
   const same = shown.length > 1 && (locked ?? canShareRange(ranges));
   const shared: PaneContext = {
     page,
@@ -94,7 +96,15 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
       return {
         mode,
         range: compared && !typed ? symmetricAroundZero(range) : range,
-        sharing: compared || shown.length < 2 ? null : { same, many: shown.length, chosen: locked !== null },
+        sharing:
+          compared || shown.length < 2
+            ? null
+            : {
+                same,
+                many: shown.length,
+                chosen: locked !== null,
+                hidden: hiddenIn(ranges).map((each) => measured[each] as string),
+              },
         choose: (next) => panes.setRange(key, { mode: next }),
         set: (next) => panes.setRange(key, { mode: "typed", typed: next }),
       };
