@@ -27,7 +27,7 @@ function everything(page: PageDocument): Item[] {
 test("blocks of a page without places do not come to stand on each other", () => {
   const clip: PageDocument = { blocks: { a: { op: "Const" }, b: { op: "Neg", in: { x: "a:output" } } } };
   const { layout } = pasted({ blocks: {} }, withLayout(clip, ops));
-  expect(layout?.blocks).toEqual({ a: [32, 32], b: [344, 32] });
+  expect(layout?.blocks).toEqual({ a: [32, 32], b: [344, 40] });
 });
 
 test("a whole page copied into an empty one is the same page", () => {

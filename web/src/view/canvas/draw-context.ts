@@ -98,7 +98,8 @@ export class SvgContext implements DrawContext {
     const anchor = { center: "middle", right: "end", end: "end", left: "start", start: "start" }[
       this.textAlign
     ];
-    const base = this.textBaseline === "middle" ? 'dominant-baseline="central" ' : "";
+    const baseline = { middle: "central", top: "text-before-edge" }[this.textBaseline as string];
+    const base = baseline === undefined ? "" : `dominant-baseline="${baseline}" `;
     this.elements.push(
       `<text x="${n(x)}" y="${n(y)}" text-anchor="${anchor}" ${base}style="font:${escapeXml(this.font)}" ${this.filled()}>${escapeXml(text)}</text>`,
     );
