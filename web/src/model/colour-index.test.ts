@@ -8,6 +8,7 @@ import {
   colourRange,
   commonRange,
   FIRST,
+  hiddenIn,
   INFINITY,
   MINUS_INFINITY,
   NAN,
@@ -91,4 +92,14 @@ test("tensors share colours unless one of them would have hardly any", () => {
       { low: 0, high: 100 },
     ]),
   ).toBe(true);
+});
+
+test("a range for all names the tensors that it hides", () => {
+  expect(
+    hiddenIn([
+      { low: -1, high: 1 },
+      { low: 0, high: 100 },
+      { low: 5, high: 5 },
+    ]),
+  ).toEqual([0]);
 });

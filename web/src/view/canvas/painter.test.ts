@@ -12,6 +12,7 @@ interface Written {
   row: number;
   from: number;
   to: number;
+  size: number;
 }
 
 /** A pen that remembers where texts stand. Its letters are wide, and those of Korean twice as wide. */
@@ -27,7 +28,8 @@ class Writer {
   fillText(text: string, x: number, y: number): void {
     const { width } = this.measureText(text);
     const from = this.textAlign === "left" ? x : x - width;
-    this.written.push({ text, row: y, from, to: from + width });
+    const size = Number(/([\d.]+)px/.exec(this.font)?.[1]);
+    this.written.push({ text, row: y, from, to: from + width, size });
   }
 }
 
@@ -127,5 +129,54 @@ describe("texts of far blocks", () => {
     const rect = { x: 0, y: 0, width: 320, height: 200 };
     painterWith(writer, zoom).farBox({ kind: "monitors", name: "m", rect }, "Gradient of the filters", false);
     expect(writer.written[0]?.to).toBeLessThan(320);
+  });
+
+  test.each([0.5, 0.3])("are name and kind at a zoom of %f, at least 11 pixels high", (zoom) => {
+    const graph = graphWith({ format: 1, blocks: { pool: { op: "MaxPool" }, Neg: { op: "Neg" } } });
+    const scene = new Scene(graph, blockRects(graph));
+    const live = {
+      state: () => undefined,
+      picture: () => undefined,
+      slice: () => "",
+      series: () => undefined,
+    };
+    const writer = new Writer();
+    for (const view of graph.blocks.values())
+      painterWith(writer, zoom).block(scene, view, live, NO_EMPHASIS, "name");
+    expect(writer.written.map(({ text }) => text)).toEqual(["pool", "MaxPool", "Neg"]);
+    for (const { size } of writer.written) expect(size * zoom).toBeGreaterThanOrEqual(11);
+  });
+
+  test.each([1, 0.5, 0.1])("of frames are whole and at least 11 pixels high at a zoom of %f", (zoom) => {
+    const writer = new Writer();
+    const rect = { x: 0, y: 0, width: 900, height: 400 };
+    painterWith(writer, zoom).frameTitle({ kind: "frames", name: "f", rect }, "Forward pass");
+    const [title] = writer.written;
+    expect(title?.text).toBe("Forward pass");
+    expect((title?.size ?? 0) * zoom).toBeGreaterThanOrEqual(11);
+  });
+
+  test("are whole in exports, in smaller letters", () => {
+    const name = "a_name_that_is_far_too_long_for_a_block";
+    const graph = graphWith({ format: 1, blocks: { [name]: { op: "Conv3DBackpropFilterV2" } } });
+    const scene = new Scene(graph, blockRects(graph));
+    const writer = new Writer();
+    const live = {
+      state: () => undefined,
+      picture: () => undefined,
+      slice: () => "",
+      series: () => undefined,
+    };
+    const pen = new Proxy(writer, { get: (from, key) => Reflect.get(from, key) ?? (() => undefined) });
+    const painter = new Painter(
+      pen as unknown as DrawContext,
+      { font: "sans", mono: "mono" } as Colours,
+      1,
+      true,
+    );
+    for (const view of graph.blocks.values()) painter.block(scene, view, live, NO_EMPHASIS, "all");
+    const texts = writer.written.map(({ text }) => text);
+    expect(texts).toEqual(expect.arrayContaining([name, "Conv3DBackpropFilterV2", "filter_sizes"]));
+    for (const { to } of writer.written) expect(to).toBeLessThanOrEqual(BLOCK_WIDTH);
   });
 });

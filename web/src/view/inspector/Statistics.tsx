@@ -81,6 +81,8 @@ export function Histogram({ statistics, range, onRange }: HistogramProps): React
   const least = Math.min((statistics.low ?? 0) - half, shown.low);
   const most = Math.max((statistics.high ?? 0) + half, shown.high);
   const span = most - least || 1;
+  const lowest = Math.min(statistics.low ?? 0, shown.low);
+  const highest = Math.max(statistics.high ?? 0, shown.high);
   const counts = statistics.counts ?? [];
   const clips = { low: (statistics.low ?? 0) < shown.low, high: (statistics.high ?? 0) > shown.high };
   useEffect(() => {
@@ -110,7 +112,7 @@ export function Histogram({ statistics, range, onRange }: HistogramProps): React
     const rect = box.current?.getBoundingClientRect();
     if (!event.currentTarget.hasPointerCapture(event.pointerId) || rect === undefined) return;
     const part = Math.min(Math.max((event.clientX - rect.left) / rect.width, 0), 1);
-    setHeld(set(end, least + part * span));
+    setHeld(set(end, Math.min(Math.max(least + part * span, lowest), highest)));
   }
   function key(event: KeyboardEvent, end: "low" | "high") {
     const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
@@ -143,8 +145,8 @@ export function Histogram({ statistics, range, onRange }: HistogramProps): React
             role="slider"
             tabIndex={0}
             aria-label={end === "low" ? t.rangeLow : t.rangeHigh}
-            aria-valuemin={least}
-            aria-valuemax={most}
+            aria-valuemin={lowest}
+            aria-valuemax={highest}
             aria-valuenow={shown[end]}
             aria-valuetext={formatNumber(shown[end])}
             style={{ left: `${((shown[end] - least) / span) * 100}%` }}
