@@ -54,7 +54,8 @@ const smallestText = (page: Page): Promise<[number, string]> =>
       const element = node.parentElement as HTMLElement;
       const box = element.getBoundingClientRect();
       if (!node.textContent?.trim() || box.width === 0 || !element.checkVisibility()) continue;
-      const scale = element.offsetWidth > 0 ? box.width / element.offsetWidth : 1;
+      const zoomed = element.closest(".react-flow__viewport");
+      const scale = zoomed ? new DOMMatrix(getComputedStyle(zoomed).transform).a : 1;
       const size = Number.parseFloat(getComputedStyle(element).fontSize) * scale;
       if (size < least[0]) least = [size, node.textContent];
     }
