@@ -119,7 +119,10 @@ function Notices(): ReactElement | null {
   const [held, setHeld] = useState(false);
   useEffect(() => {
     if (notice === undefined || held) return;
-    const timer = setTimeout(() => studio.dismiss(notice.id), NOTICE_TIME[notice.command ? "command" : notice.kind]);
+    const timer = setTimeout(
+      () => studio.dismiss(notice.id),
+      NOTICE_TIME[notice.command ? "command" : notice.kind],
+    );
     return () => clearTimeout(timer);
   }, [notice, held]);
   if (notice === undefined) return null;
