@@ -83,7 +83,7 @@ test-oldest: wheel ## run the Python tests on the built wheel with the lowest ve
 	rm -rf .venv-oldest
 	$(PYTHON) -m venv .venv-oldest
 	$(BIN)/python tools/lowest_versions.py > .venv-oldest/lowest.txt
-	.venv-oldest/bin/pip install -q -c .venv-oldest/lowest.txt "$$(echo dist/*.whl)[studio]" \
+	.venv-oldest/bin/pip install -q -c .venv-oldest/lowest.txt "$$(echo dist/*.whl)[studio,images,volumes]" \
 		pytest pytest-timeout pytest-xdist hypothesis jsonschema mypy
 	.venv-oldest/bin/pytest -n 2 -q -p no:cacheprovider
 
@@ -95,7 +95,7 @@ COMPILE = $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml
 lock: ## write the locks anew, with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/pip install -q uv
-	$(COMPILE) --group dev --upgrade -o requirements-dev.txt
+	$(COMPILE) --extra images --extra volumes --group dev --upgrade -o requirements-dev.txt
 	$(COMPILE) --group build --upgrade -c requirements-dev.txt -o requirements-run.txt
 
 generate: $(READY) ## rewrite the generated files

@@ -42,7 +42,7 @@ def test_the_development_environment_is_locked_with_hashes():
     wanted = [
         *PROJECT["build-system"]["requires"],
         *PROJECT["project"]["dependencies"],
-        *PROJECT["project"]["optional-dependencies"]["studio"],
+        *(each for extra in PROJECT["project"]["optional-dependencies"].values() for each in extra),
         *(each for group in PROJECT["dependency-groups"].values() for each in group),
     ]
     wanted = [each for each in wanted if isinstance(each, str)]  # the others name groups

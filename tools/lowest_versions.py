@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
@@ -23,6 +24,5 @@ def lowest(requirements: list[str]) -> list[str]:
 
 if __name__ == "__main__":
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
-    print(
-        *lowest([*project["dependencies"], *project["optional-dependencies"]["studio"]]), sep="\n"
-    )
+    extras = project["optional-dependencies"].values()
+    print(*lowest([*project["dependencies"], *chain(*extras)]), sep="\n")

@@ -5,13 +5,63 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 _NOTHING: Any = object()
 _COMPARED = 1000
 """Names among which the one that was meant is looked for."""
 _LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A change of a call that makes the broken rule hold, which a page can carry out as an edit.
+
+    A rule proposes it in the words of the call: it knows arguments, not wires. Whoever has the page offers it
+    only if the rule then passes.
+    """
+
+    kind: Literal["set", "insert", "swap", "constant"]
+    """set: gives attributes, or inputs that are constants, these `values`; insert: computes an input by `op`
+    from what it is now, with `values` as the op's other arguments; swap: exchanges two inputs; constant:
+    gives an input that is a constant the "shape" or "dtype" of `values`."""
+    args: tuple[str, ...]
+    """The arguments that change; "values[1]" of a list."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """Plain values, as a page has them."""
+    op: str = ""
+    like: str = ""
+    """The block that has the same values already."""
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={_short(_plain(value))}" for name, value in self.values.items())
+        match self.kind:
+            case "set":
+                return f"set {given}" + (f", as {self.like} has" if self.like else "")
+            case "insert":
+                return f"insert {self.op}({given}) before {self.args[0]}"
+            case "swap":
+                return f"swap {' and '.join(self.args)}"
+            case "constant":
+                return f"give the constant at {self.args[0]} {given}"
+
+
+def set_to(**values: Any) -> Fix:
+    return Fix("set", tuple(values), values)
+
+
+def insert(arg: str, op: str, **values: Any) -> Fix:
+    return Fix("insert", (arg,), values, op)
+
+
+def swap(first: str, second: str) -> Fix:
+    return Fix("swap", (first, second))
+
+
+def change_constant(arg: str, **values: Any) -> Fix:
+    return Fix("constant", (arg,), values)
 
 
 class BackblocksError(Exception):
@@ -29,9 +79,12 @@ class BackblocksError(Exception):
         axis: int | None = None,
         got: Any = _NOTHING,
         hint: str = "",
+        fixes: Iterable[Fix] = (),
     ) -> None:
         super().__init__(problem)
         self.problem, self.op, self.arg, self.hint = problem, op, arg, hint
+        self.fixes = [*fixes]
+        """What may make the rule hold."""
         self.axis = axis
         """The axis that is at fault, where it is one of them: of the argument, or of what it cuts."""
         self.block = ""
@@ -167,6 +220,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
         names = list(islice(near, _COMPARED // 10))
     names = [each for each in names if len(each) <= _LONGEST_NAME]
     return next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], names, 1)), "")
+
+
+def _plain(value: Any) -> Any:
+    return _Plain(value) if isinstance(value, str) else value
 
 
 def described(text: str) -> str:

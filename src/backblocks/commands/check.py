@@ -93,6 +93,8 @@ def _print(
     print(f"{about}, {paint(count, 'red' if problems else 'green')}")
     for each in problems:
         print(f"  {each}")
+        if each.fixes:
+            print(visible(f"    Fix: {'; or '.join(map(str, each.fixes))}."))
     types = _types(built.graph)
     wide = max(map(len, types), default=0)
     for wire, spec in types.items():

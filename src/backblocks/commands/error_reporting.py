@@ -68,6 +68,7 @@ def as_json(error: BackblocksError) -> list[dict[str, Any]]:
             "problem": problem.problem,
             "got": problem.got_in_words or None,
             "hint": problem.hint,
+            "fixes": [str(fix) for fix in problem.fixes],
             "text": str(problem),
         }
         for problem in problems

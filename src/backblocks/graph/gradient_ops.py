@@ -10,7 +10,7 @@ from typing import Any
 from backblocks.dtypes import is_differentiable
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
-from backblocks.graph.symbol import Symbol, constant, placeholder
+from backblocks.graph.symbol import Block, Symbol, constant, placeholder
 from backblocks.ops._op import Op, Value
 from backblocks.ops._values import each_value
 
@@ -117,3 +117,38 @@ def _source(symbol: Symbol, sources: dict[int, str]) -> str:
         if of.startswith("input "):
             return "shape " + of.removeprefix("input ")
     return ""
+
+
+def is_wired_as_gradient(block: Block, forward: Block, way: GradientOp) -> bool:
+    """Whether a block has the inputs that this gradient of another block has."""
+    own = dict(zip((pin.name for pin in block.op.inputs), block.inputs, strict=True))
+    inputs = dict(zip((pin.name for pin in forward.op.inputs), forward.inputs, strict=True))
+    outputs = dict(zip((pin.name for pin in forward.op.outputs), forward.outputs, strict=True))
+    for pin, source in way.inputs.items():
+        kind, _, of = source.partition(" ")
+        if kind == "shape" and not _is_shape(own[pin], inputs[of]):
+            return False
+        if kind in ("input", "output") and not _is_same(own[pin], {**inputs, **outputs}[of]):
+            return False
+    return True
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two symbols are the same, or equal constants."""
+    if one is other:
+        return True
+    if not isinstance(one, Symbol) or not isinstance(other, Symbol):
+        return False
+    values = one.value, other.value
+    return (
+        values[0] is not None
+        and values[1] is not None
+        and values[0].tobytes() == values[1].tobytes()
+    )
+
+
+def _is_shape(symbol: Symbol, of: Symbol) -> bool:
+    if symbol.block.op.name == "Shape":
+        return symbol.block.inputs[0] is of
+    value = symbol.value
+    return value is not None and of.shape is not None and value.tolist() == list(of.shape)

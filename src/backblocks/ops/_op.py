@@ -27,10 +27,13 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import (
     BackblocksError,
+    Fix,
     InternalError,
     OpError,
     OpMemoryError,
+    change_constant,
     described,
+    insert,
     nearest,
 )
 from backblocks.ops._access_maps import AccessMap
@@ -417,13 +420,16 @@ class Op(Declaration):
         bound: dict[str, Any] = {}
         for pin, value in zip(self.inputs, inputs, strict=True):
             allowed = self._dtypes.get(pin.dtype) or (BY_NAME[pin.dtype],)
-            for spec in flat((value,)):
+            for i, spec in enumerate(flat((value,))):
                 if spec.dtype not in allowed:
                     raise OpError(
                         f"must be {' or '.join(NAMES[d] for d in allowed)}",
                         arg=pin.name,
                         got=described(NAMES[spec.dtype]),
                         hint=_convert(spec, next((d for d in _USUAL if d in allowed), allowed[0])),
+                        fixes=_conversions(
+                            pin, i, spec, next((d for d in _USUAL if d in allowed), allowed[0])
+                        ),
                     )
                 if pin.count == "mixed list":
                     bound[pin.dtype] = (*bound.get(pin.dtype, ()), spec.dtype)
@@ -434,6 +440,7 @@ class Op(Declaration):
                         arg=pin.name,
                         got=described(NAMES[spec.dtype]),
                         hint=_convert(spec, bound[pin.dtype]),
+                        fixes=_conversions(pin, i, spec, bound[pin.dtype]),
                     )
         return bound
 
@@ -612,6 +619,14 @@ def _output_spec(pin: Pin, dtype: Any, shape: Any) -> Value:
 
 
 _USUAL = (BY_NAME["float32"], BY_NAME["int32"])
+
+
+def _conversions(pin: Pin, nth: int, spec: Spec, dtype: DType) -> list[Fix]:
+    """Fixes that give the nth tensor of an input another dtype, where a Cast does."""
+    if "O" in (dtype.kind, spec.dtype.kind):
+        return []
+    arg = f"{pin.name}[{nth}]" if pin.is_list else pin.name
+    return [change_constant(arg, dtype=NAMES[dtype]), insert(arg, "Cast", DstT=NAMES[dtype])]
 
 
 def _convert(spec: Spec, dtype: DType) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import NAMES, DType
-from backblocks.errors import OpError, described
+from backblocks.errors import Fix, OpError, change_constant, described, insert
 
 Size = int | None
 Shape = tuple[Size, ...] | None
@@ -109,6 +109,7 @@ def ranked(arg: str, spec: Spec, rank: int, axes: str = "", hint: str = "") -> t
             arg=arg,
             got=described(f"shape {shape_text(spec.shape)}"),
             hint=hint or _to_rank(rank, len(spec.shape)),
+            fixes=_fixes_of_rank(arg, spec.shape, rank),
         )
     return spec.shape
 
@@ -132,6 +133,33 @@ def _to_rank(rank: int, have: int) -> str:
     if have < rank:
         return "Add axes of size 1 where they are missing, such as x[None] for the first."
     return "Take axes away, such as x[0] for the first, or x.squeeze() for all of size 1."
+
+
+def _fixes_of_rank(arg: str, shape: tuple[Size, ...], rank: int) -> list[Fix]:
+    if len(shape) == rank - 1:
+        return [insert(arg, "ExpandDims", axis=0), insert(arg, "ExpandDims", axis=-1)]
+    if rank == 1:
+        return [insert(arg, "Reshape", shape=[-1])]
+    ones = [axis for axis, n in enumerate(shape) if n == 1]
+    return [insert(arg, "Squeeze", squeeze_dims=ones)] if len(shape) - len(ones) == rank else []
+
+
+def fixes_of_shape(arg: str, shape: Shape, wanted: Shape) -> list[Fix]:
+    """Ways to give a tensor another shape: axes in another order, cells in other rows, another size."""
+    if shape is None or wanted is None or not is_known(wanted):
+        return []
+    fixes = []
+    if len(shape) == len(wanted) and sorted(map(str, shape)) == sorted(map(str, wanted)):
+        left = list(range(len(shape)))
+        perm = []
+        for n in wanted:
+            axis = next(axis for axis in left if shape[axis] == n)
+            left.remove(axis)
+            perm.append(axis)
+        fixes.append(insert(arg, "Transpose", perm=perm))
+    elif is_known(shape) and math.prod(shape) == math.prod(wanted):  # type: ignore[arg-type]
+        fixes.append(insert(arg, "Reshape", shape=[*wanted]))
+    return [*fixes, change_constant(arg, shape=[*wanted])]
 
 
 def differing(shape: Shape, expected: Shape) -> int | None:
@@ -158,6 +186,7 @@ def agreed(
             axis=axis,
             got=described(shape_text(spec.shape) + which(arg, nth)),
             hint=hint,
+            fixes=fixes_of_shape(arg if nth is None else f"{arg}[{nth}]", spec.shape, expected),
         )
     return tuple(b if a is None else a for a, b in zip(spec.shape, expected, strict=True))
 
@@ -237,6 +266,7 @@ def broadcast(arg: str, a: Shape, b: Shape) -> Shape:
                 axis=axis,
                 got=described(shape_text(b)),
                 hint="Make each pair of sizes equal or one of them 1, counted from the last.",
+                fixes=_fixes_of_broadcast(arg, a, b),
             )
         if m == 1:
             out.append(n)
@@ -245,6 +275,15 @@ def broadcast(arg: str, a: Shape, b: Shape) -> Shape:
         else:
             out.append(n)
     return tuple(out)
+
+
+def _fixes_of_broadcast(arg: str, a: tuple[Size, ...], b: tuple[Size, ...]) -> list[Fix]:
+    rank = len(b)
+    turned = [*range(rank - 2), rank - 1, rank - 2] if rank > 1 else []
+    transpose = [insert(arg, "Transpose", perm=turned)] if turned else []
+    # A vector that has one entry for each row.
+    column = [insert(arg, "ExpandDims", axis=-1)] if rank == 1 else []
+    return [*transpose, *column, *fixes_of_shape(arg, b, a)]
 
 
 def known_value(x: Any) -> np.ndarray[Any, Any] | None:

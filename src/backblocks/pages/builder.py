@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import DType, as_dtype
-from backblocks.errors import OpError
+from backblocks.dtypes import NAMES, DType, as_dtype
+from backblocks.errors import OpError, set_to
 from backblocks.graph.scope import Graph
 from backblocks.graph.symbol import Block, Symbol, blocks_behind, holds_state
 from backblocks.ops import REGISTRY
@@ -164,6 +164,8 @@ class PageBuilder:
         """Reports a problem of a block, which is skipped."""
         error.op = error.op or self.page.blocks[name].op
         error.block = self.prefix + name
+        if self.owner:
+            error.fixes = []  # the block is in another file, which this page cannot edit
         self.skipped.add(name)
         self.report(self.owner or name, error)
 
@@ -324,7 +326,8 @@ def as_typed_array(value: Any, dtype: Json) -> Any:
     except (KeyError, TypeError, AttributeError):
         raise problems.unknown_dtype(dtype) from None
     if isinstance(value, np.ndarray) and value.dtype != wanted:
-        raise problems.wrong_dtype(value.dtype, wanted, "dtype")
+        fixes = [set_to(dtype=NAMES[value.dtype])]
+        raise problems.wrong_dtype(value.dtype, wanted, "dtype", fixes)
     return _as_constant_array(value, wanted)
 
 

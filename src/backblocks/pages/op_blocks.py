@@ -8,10 +8,10 @@ from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
 from backblocks.graph.symbol import Block, Symbol, find_variables
 from backblocks.ops import REGISTRY
+from backblocks.ops._declaration import Attr
 from backblocks.ops._op import Attrs, Op, Value
 from backblocks.ops._spec import Spec
 from backblocks.ops._values import each_value
-from backblocks.ops.attrs import Kind
 from backblocks.pages import problems
 from backblocks.pages.builder import (
     CONST,
@@ -22,6 +22,7 @@ from backblocks.pages.builder import (
 )
 from backblocks.pages.constants import parse_attribute, parse_constant
 from backblocks.pages.dataclass_json import Json
+from backblocks.pages.fixes import attribute_fixes, option_fixes, working_fixes
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import PageBlock
 
@@ -61,9 +62,13 @@ def add_op(builder: PageBuilder, name: str, block: PageBlock) -> None:
 
 def _fill(builder: PageBuilder, name: str, block: PageBlock, node: Block) -> None:
     op = node.op
+    before = len(builder.problems)
     attrs = _attrs(builder, name, op, block.attrs)
     node.inputs = _inputs(builder, name, op, block)
     if name in builder.skipped:
+        for _, error in builder.problems[before:]:
+            if error.arg in op.attrs and len(node.inputs) == len(op.inputs):
+                error.fixes[:0] = attribute_fixes(builder, node, attrs, error)
         return
     node.attrs = dict(attrs)
     if op.writes:
@@ -72,8 +77,20 @@ def _fill(builder: PageBuilder, name: str, block: PageBlock, node: Block) -> Non
         tuple(Symbol(each, node, pin.name) for each in spec)
         if type(spec) is tuple
         else Symbol(spec, node, pin.name)
-        for spec, pin in zip(_inferred(builder, op, node.inputs, attrs), op.outputs, strict=True)
+        for spec, pin in zip(
+            _inferred_or_fixes(builder, name, node, attrs), op.outputs, strict=True
+        )
     )
+
+
+def _inferred_or_fixes(
+    builder: PageBuilder, name: str, node: Block, attrs: Attrs
+) -> tuple[Value, ...]:
+    try:
+        return _inferred(builder, node.op, node.inputs, attrs)
+    except OpError as error:
+        error.fixes = working_fixes(builder, name, node, attrs, error)
+        raise
 
 
 def _inferred(builder: PageBuilder, op: Op, inputs: list[Value], attrs: Attrs) -> tuple[Value, ...]:
@@ -108,12 +125,11 @@ def _attrs(builder: PageBuilder, name: str, op: Op, given: dict[str, Json]) -> A
     for attr in op.attrs.values():
         if attr.name in given:
             value = given[attr.name]
-            attrs[attr.name] = builder.attempt(
-                name, attr.name, _attr, attr.kind, value, builder.folder
-            )
+            attrs[attr.name] = builder.attempt(name, attr.name, _attr, attr, value, builder.folder)
         elif attr.required:
-            hint = attr.kind.about
-            builder.add_problem(OpError("must be given", arg=attr.name, hint=hint), name)
+            hint, fixes = attr.kind.about, option_fixes(attr)
+            error = OpError("must be given", arg=attr.name, hint=hint, fixes=fixes)
+            builder.add_problem(error, name)
         else:
             attrs[attr.name] = attr.kind.parse(attr.default)
     if name not in builder.skipped:
@@ -121,8 +137,12 @@ def _attrs(builder: PageBuilder, name: str, op: Op, given: dict[str, Json]) -> A
     return attrs
 
 
-def _attr(kind: Kind, given: Json, folder: Folder) -> Any:
-    return kind.parse(parse_attribute(given, folder))
+def _attr(attr: Attr, given: Json, folder: Folder) -> Any:
+    try:
+        return attr.kind.parse(parse_attribute(given, folder))
+    except OpError as error:
+        error.fixes = option_fixes(attr, given)
+        raise
 
 
 def _inputs(builder: PageBuilder, name: str, op: Op, block: PageBlock) -> list[Value]:

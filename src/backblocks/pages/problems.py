@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from backblocks.dtypes import NAMES
-from backblocks.errors import OpError, described, nearest
+from backblocks.errors import Fix, OpError, described, nearest
 from backblocks.ops import REGISTRY
 from backblocks.pages.model import GRADIENTS, PAGE, PageFile
 
@@ -17,11 +17,12 @@ MAX_PAGE_DEPTH = 32
 _MAX_LISTED = 32
 
 
-def wrong_dtype(got: Any, wanted: Any, whose: str) -> OpError:
+def wrong_dtype(got: Any, wanted: Any, whose: str, fixes: Iterable[Fix] = ()) -> OpError:
     return OpError(
         f"must be {NAMES[wanted]}, as {whose} is",
         got=described(NAMES[got]),
         hint="Put a Cast block between, or change one of the two.",
+        fixes=fixes,
     )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from backblocks.dtypes import NAMES
-from backblocks.graph.gradient_ops import GradientOp, gradient_ops
-from backblocks.graph.symbol import Block, Symbol
+from backblocks.graph.gradient_ops import GradientOp, gradient_ops, is_wired_as_gradient
+from backblocks.graph.symbol import Symbol
 from backblocks.ops._spec import Spec
 from backblocks.ops._values import each_value
 from backblocks.studio.last_values import LastValues
@@ -68,42 +68,9 @@ def forward_of(name: str, lookup: PinLookup) -> tuple[str, GradientOp | None]:
         and len(parts[0].op.name)
         < len(block.op.name)  # a convolution is a gradient of its gradient
         for way in gradient_ops(parts[0].op)
-        if way.op == block.op.name and _is_gradient(block, parts[0], way)
+        if way.op == block.op.name
+        and is_wired_as_gradient(block, parts[0], way)
+        and all(block.attrs[attr] == parts[0].attrs[attr] for attr in way.attrs)
     ]
     nearest = sorted(found, key=lambda each: len(lookup.block(each[0]).op.name))
     return nearest[0] if nearest else ("", None)
-
-
-def _is_gradient(block: Block, forward: Block, way: GradientOp) -> bool:
-    """Whether a block has the inputs and attributes of the gradient of another block."""
-    own = dict(zip((pin.name for pin in block.op.inputs), block.inputs, strict=True))
-    inputs = dict(zip((pin.name for pin in forward.op.inputs), forward.inputs, strict=True))
-    outputs = dict(zip((pin.name for pin in forward.op.outputs), forward.outputs, strict=True))
-    for pin, source in way.inputs.items():
-        kind, _, of = source.partition(" ")
-        if kind == "shape" and not _is_shape(own[pin], inputs[of]):
-            return False
-        if kind in ("input", "output") and not _is_same(own[pin], {**inputs, **outputs}[of]):
-            return False
-    return all(block.attrs[attr] == forward.attrs[attr] for attr in way.attrs)
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Whether two symbols are the same, or equal constants."""
-    if one is other:
-        return True
-    if not isinstance(one, Symbol) or not isinstance(other, Symbol):
-        return False
-    values = one.value, other.value
-    return (
-        values[0] is not None
-        and values[1] is not None
-        and values[0].tobytes() == values[1].tobytes()
-    )
-
-
-def _is_shape(symbol: Symbol, of: Symbol) -> bool:
-    if symbol.block.op.name == "Shape":
-        return symbol.block.inputs[0] is of
-    value = symbol.value
-    return value is not None and of.shape is not None and value.tolist() == list(of.shape)

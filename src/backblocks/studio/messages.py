@@ -411,6 +411,20 @@ class Spec(Struct, omit_defaults=True):
     """None if even the number of axes is open."""
 
 
+class Fix(Struct, omit_defaults=True):
+    """A change of a block that makes the broken rule hold, which the tab makes as one step of editing."""
+
+    kind: Literal["set", "insert", "swap", "constant"]
+    """set: gives attributes, or inputs that are constants, these `values`; insert: puts a block of `op`
+    before an input, with `values` as its other inputs and attributes; swap: exchanges two inputs; constant:
+    gives an input that is a constant the "shape" or "dtype" of `values`."""
+    args: list[str]
+    values: dict[str, Any] = field(default_factory=dict)
+    op: str = ""
+    like: str = ""
+    """The block that has the same values already."""
+
+
 class Problem(Struct, omit_defaults=True):
     """An error of the library: what is wrong, where, and what to do."""
 
@@ -424,6 +438,8 @@ class Problem(Struct, omit_defaults=True):
     """Why a run ended where the library does not say it, so that it can be said in other languages."""
     detail: str = ""
     """The signal or the exit code that belongs to it."""
+    fixes: list[Fix] = field(default_factory=list)
+    """What makes the rule hold, the best first."""
 
 
 class Checked(ServerMessage, tag="checked"):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+import msgspec
+
 from backblocks.errors import BackblocksError
-from backblocks.studio.messages import Problem
+from backblocks.studio.messages import Fix, Problem
 
 
 def problem(error: BackblocksError, block: str) -> Problem:
     """An error as a problem, without the name of the block, at which it is shown."""
     text = str(error).removeprefix(f'block "{error.block}": ').removesuffix(f" {error.hint}")
-    return Problem(text, block, error.arg, error.axis, error.hint)
+    fixes = msgspec.convert(error.fixes, list[Fix], from_attributes=True)
+    return Problem(text, block, error.arg, error.axis, error.hint, fixes=fixes)
 
 
 def own_block(name: str, blocks: Container[str]) -> str:

@@ -31,6 +31,7 @@ export type LabelKind =
   | "gradient"
   | "gradients"
   | "extract"
+  | "fix"
   | "run"
   | "port"
   | "title"

@@ -417,9 +417,8 @@ test("new fields come where a page's file has them", () => {
 });
 
 test("setting what is already there is no edit", () => {
-  expect(actions.setAttr(linePage, "x", "value", { dtype: "float32", value: [[1], [2], [3]] }).edits).toEqual(
-    [],
-  );
+  const value = { dtype: "float32", value: [[1], [2], [3]] };
+  expect(actions.setAttr(graphOf(linePage, ops), "x", "value", value).edits).toEqual([]);
 });
 
 test("a note is written in the reader's language where it has a text in it, and plainly where not", () => {

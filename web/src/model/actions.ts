@@ -10,6 +10,7 @@ export {
   setAbout,
   setAfter,
   setAttr,
+  setConstant,
   setInput,
   setOrder,
 } from "./edit-blocks.ts";
@@ -18,3 +19,4 @@ export * from "./edit-layout.ts";
 export * from "./edit-page.ts";
 export * from "./edit-subpages.ts";
 export * from "./edit-wires.ts";
+export * from "./fixes.ts";

@@ -14,6 +14,7 @@ import {
 import { Draft } from "./draft.ts";
 import { type Point, snapToGrid } from "./geometry.ts";
 import type { BlockView, Graph } from "./graph.ts";
+import { linkedGradients } from "./linked-gradients.ts";
 import { uniqueName } from "./names.ts";
 import { type AttrInfo, CONST, GRADIENTS, isList, type OpInfo, snakeName, VARIABLE } from "./ops.ts";
 import { putInput, removeInput, renameKey, rewriteReferences } from "./references.ts";
@@ -135,18 +136,41 @@ export function renameBlock(document: PageDocument, old: string, name: string): 
 
 // -- attributes and inputs --------------------------------------------------------------------
 
-/** Sets an attribute; undefined resets it to its default. */
-export function setAttr(
-  document: PageDocument,
+/** Sets an attribute; undefined resets it to its default. Gradient blocks that are linked to the block follow. */
+export function setAttr(graph: Graph, block: string, name: string, value: Json | undefined): Action {
+  const draft = new Draft(graph.document);
+  putAttr(draft, graph, block, name, value);
+  return actionOf(draft, { kind: value === undefined ? "unset" : "set", name: `${block}.${name}` });
+}
+
+/** Sets the value of a Const, which has its dtype. */
+export function setConstant(document: PageDocument, block: string, value: Json): Action {
+  const draft = new Draft(document);
+  putConstant(draft, block, value);
+  return actionOf(draft, { kind: "set", name: `${block}.value` });
+}
+
+export function putConstant(draft: Draft, block: string, value: Json): void {
+  draft.put(["blocks", block, "attrs", "value"], value);
+  draft.remove(["blocks", block, "attrs", "dtype"]);
+}
+
+export function putAttr(
+  draft: Draft,
+  graph: Graph,
   block: string,
   name: string,
   value: Json | undefined,
-): Action {
-  const draft = new Draft(document);
-  const path = ["blocks", block, "attrs", name];
-  if (value === undefined) draft.remove(path);
-  else draft.put(path, value);
-  return actionOf(draft, { kind: value === undefined ? "unset" : "set", name: `${block}.${name}` });
+): void {
+  if (graph.blocks.get(block)?.op === CONST && name === "value" && value !== undefined) {
+    putConstant(draft, block, value);
+    return;
+  }
+  for (const each of [block, ...linkedGradients(graph, block, name)]) {
+    const path = ["blocks", each, "attrs", name];
+    if (value === undefined) draft.remove(path);
+    else draft.put(path, value);
+  }
 }
 
 /** Sets the constant of an input, or the initial value of a variable; undefined removes it. */

@@ -10,6 +10,7 @@ import {
   type InputRef,
   inputKey,
   isObject,
+  isTyped,
   type Json,
   type OutputRef,
   type PageBlock,
@@ -324,8 +325,9 @@ function outputPin(block: string, info: PinInfo, index?: number): OutputPin {
 }
 
 function attrRows(block: PageBlock, info: OpInfo | undefined): AttrRow[] {
-  const given = isObject(block.attrs) ? block.attrs : {};
-  const known = (info?.attrs ?? []).map((attr): AttrRow => {
+  const given = block.op === CONST ? withTypedValue(block.attrs) : isObject(block.attrs) ? block.attrs : {};
+  const attrs = (info?.attrs ?? []).filter(({ name }) => block.op !== CONST || name !== "dtype");
+  const known = attrs.map((attr): AttrRow => {
     const set = Object.hasOwn(given, attr.name);
     const value = set ? given[attr.name] : attr.default;
     return {
@@ -341,6 +343,14 @@ function attrRows(block: PageBlock, info: OpInfo | undefined): AttrRow[] {
     .filter(([name]) => !names.has(name))
     .map(([name, value]): AttrRow => ({ name, value: value as Json, set: true, missing: false }));
   return [...known, ...others];
+}
+
+/** The attributes of a Const with its dtype where the constant has it, in one place. */
+function withTypedValue(attrs: PageBlock["attrs"]): Readonly<Record<string, Json>> {
+  const { dtype, value, ...others } = isObject(attrs) ? attrs : {};
+  if (value === undefined) return others;
+  const typed = typeof dtype !== "string" || (isObject(value) && isTyped(value as Json));
+  return { ...others, value: typed ? value : { dtype, value } };
 }
 
 /** Constants and variables with a value need no dtype and shape. */

@@ -2,7 +2,7 @@
 
 import { type Action, type Item, namesOf } from "./action.ts";
 import type { Json, PageDocument } from "./document.ts";
-import { setAttr, setInput } from "./edit-blocks.ts";
+import { setConstant, setInput } from "./edit-blocks.ts";
 import { setFeed } from "./edit-page.ts";
 import { type BlockView, type Graph, type InputPin, keyOf } from "./graph.ts";
 import { CONST, PLACEHOLDER } from "./ops.ts";
@@ -50,7 +50,7 @@ function constantOut({ op, name, block }: BlockView, document: PageDocument): { 
     op === CONST ? block.attrs?.value : op === PLACEHOLDER ? document.run?.feeds?.[name] : undefined;
   if (value === undefined) return {};
   const put: Constant["put"] = (now, next) =>
-    op === CONST ? setAttr(now, name, "value", next) : setFeed(now, name, next);
+    op === CONST ? setConstant(now, name, next) : setFeed(now, name, next);
   return { constant: { value, put } };
 }
 

@@ -392,6 +392,21 @@ export interface Spec {
   readonly shape?: readonly (number | string)[] | null;
 }
 
+/** A change of a block that makes the broken rule hold, which the tab makes as one step of editing. */
+export interface Fix {
+  /**
+   * set: gives attributes, or inputs that are constants, these `values`; insert: puts a block of `op`
+   *     before an input, with `values` as its other inputs and attributes; swap: exchanges two inputs; constant:
+   *     gives an input that is a constant the "shape" or "dtype" of `values`.
+   */
+  readonly kind: "set" | "insert" | "swap" | "constant";
+  readonly args: readonly string[];
+  readonly values?: PageDocument;
+  readonly op?: string;
+  /** The block that has the same values already. */
+  readonly like?: string;
+}
+
 /** An error of the library: what is wrong, where, and what to do. */
 export interface Problem {
   readonly text: string;
@@ -404,6 +419,8 @@ export interface Problem {
   readonly reason?: "" | "not stopped" | "killed" | "crashed" | "ended" | "memory";
   /** The signal or the exit code that belongs to it. */
   readonly detail?: string;
+  /** What makes the rule hold, the best first. */
+  readonly fixes?: readonly Fix[];
 }
 
 /** The result of a check of this revision: the types on its wires, and all that is wrong. */

@@ -10,6 +10,7 @@ import { copySelection, pasteText } from "./clipboard.ts";
 import {
   addSelectedGradients,
   allItems,
+  availableFixes,
   constantsToBlocks,
   dispatchAdd,
   firstConstant,
@@ -198,6 +199,7 @@ const COMMANDS: readonly Command[] = [
       studio.dispatch(page, actions.disconnect(document, new Set(wires)));
     },
   },
+  { id: "fix", group: "edit", keys: ["Q"], when: (page) => availableFixes(page).length > 0 },
   {
     id: "gradient",
     group: "edit",

@@ -141,6 +141,11 @@ export function viewOf(page: PageState, viewport: Viewport | undefined): PageVie
   };
 }
 
+/** Whether the problems are those of the document as it is. */
+export function isCheckCurrent(page: PageState): boolean {
+  return page.checked?.revision === sync.expectedRevision(page.synced);
+}
+
 /** Whether all changes are in the journal on disk, so that a crash would lose nothing. */
 export function isJournaled(page: PageState): boolean {
   return page.synced.pending.length === 0 && page.journaled >= page.synced.revision;

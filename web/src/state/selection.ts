@@ -90,6 +90,15 @@ export function hasConstants(page: PageState): boolean {
   );
 }
 
+/** The fixes of the selected blocks' problems; without a selected block, those of the first problem that has some. */
+export function availableFixes(page: PageState): actions.ProblemFix[] {
+  const blocks = selectedBlocks(page);
+  if (blocks.length > 0)
+    return actions.fixesOf(page.problems.filter(({ block }) => blocks.includes(block ?? "")));
+  const first = page.problems.find(({ fixes }) => fixes?.length);
+  return actions.fixesOf(first ? [first] : []);
+}
+
 /** The first constant of the selected blocks. */
 export function firstConstant({ graph, selection }: PageState): [block: string, name: string] | undefined {
   for (const block of actions.namesOf(selection, "block")) {

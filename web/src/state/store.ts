@@ -40,7 +40,7 @@ import {
 import { Requests } from "./requests.ts";
 import { type Notice, renumbered, type StudioState, useStudio, withoutPage } from "./studio-state.ts";
 
-export { isJournaled, type PageState } from "./page-state.ts";
+export { isCheckCurrent, isJournaled, type PageState } from "./page-state.ts";
 export { type StudioState, useStudio } from "./studio-state.ts";
 
 const MAX_RECENT = 20;

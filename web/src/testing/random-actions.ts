@@ -129,7 +129,7 @@ export const ALL_ACTIONS: Readonly<Record<string, MakeAction>> = {
   replaceOp: (h) => given(h.block(), h.op(), (name, op) => actions.replaceOp(h.graph, name, op)),
   setAttr: (h) =>
     given(h.block(), h.one(["ksize", "padding", "other"]), (name, attr) =>
-      actions.setAttr(h.document, name, attr, h.one([h.value(), undefined])),
+      actions.setAttr(h.graph, name, attr, h.one([h.value(), undefined])),
     ),
   setInput: (h) => given(h.input(), h.value(), (to, value) => actions.setInput(h.document, to, value)),
   unsetInput: (h) => given(h.input(), 0, (to) => actions.setInput(h.document, to, undefined)),

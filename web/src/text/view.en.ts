@@ -238,6 +238,17 @@ export const viewEn = {
   // Results
   checking: "Checking…",
   noProblems: "No problems.",
+  fixes: {
+    set: (values: string) => `Set ${values}`,
+    match: (block: string, values: string) => `Match ${block}: ${values}`,
+    insert: (op: string, pin: string, values: string) => `Insert ${op} before ${pin} (${values})`,
+    swap: (one: string, other: string) => `Swap ${one} and ${other}`,
+    shape: (name: string, shape: string) => `Resize ${name} to ${shape}`,
+    dtype: (name: string, dtype: string) => `Make ${name} ${dtype}`,
+    outdated: "The page has changed since, and this fix is not one of it any more.",
+    choose: "Fixes",
+  },
+  linkedTo: (block: string) => `Linked to ${block}: follows it until you change it here.`,
   runForValues: "Run the page to see values.",
   more: (many: number) => `Show more of ${number.format(many)}`,
   console: "Console",

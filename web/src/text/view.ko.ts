@@ -235,6 +235,17 @@ export const viewKo: ViewStrings = {
 
   checking: "검사하는 중…",
   noProblems: "문제가 없습니다.",
+  fixes: {
+    set: (values) => `설정: ${values}`,
+    match: (block, values) => `${block}에 맞추기: ${values}`,
+    insert: (op, pin, values) => `${pin} 앞에 ${op} 넣기 (${values})`,
+    swap: (one, other) => `서로 바꾸기: ${one} ↔ ${other}`,
+    shape: (name, shape) => `${name} 크기 → ${shape}`,
+    dtype: (name, dtype) => `${name} dtype → ${dtype}`,
+    outdated: "그 사이에 페이지가 바뀌어 이 수정은 더 이상 맞지 않습니다.",
+    choose: "수정",
+  },
+  linkedTo: (block) => `${block}에 연결됨: 여기서 바꾸기 전까지 따라갑니다.`,
   runForValues: "값을 보려면 페이지를 실행하세요.",
   more: (many) => `${number.format(many)}개 중 더 보기`,
   console: "콘솔",

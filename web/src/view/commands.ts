@@ -4,10 +4,11 @@ import * as actions from "../model/actions.ts";
 import { keyOf } from "../model/graph.ts";
 import { PAGE } from "../model/ops.ts";
 import { type CommandId, registerHandler } from "../state/commands.ts";
-import { addSelectedGradients, firstConstant } from "../state/selection.ts";
+import { addSelectedGradients, availableFixes, firstConstant } from "../state/selection.ts";
 import { type PageState, studio } from "../state/store.ts";
 import { currentPage, dispatch } from "./active-page.ts";
 import { canvasRef } from "./canvas-ref.ts";
+import { applyFix, fixText } from "./fixing.ts";
 import { type Settings, updateSettings, useSettings } from "./settings.ts";
 import { strings } from "./strings.ts";
 import { ui } from "./ui.ts";
@@ -77,6 +78,22 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
   "edit constant": (page) => {
     const found = firstConstant(page);
     if (found) ui.openConstant(...found);
+  },
+  fix: (page) => {
+    const found = availableFixes(page);
+    const [first, more] = found;
+    if (first === undefined) return;
+    if (more === undefined) applyFix(first);
+    else {
+      const { left = 0, bottom = 0 } =
+        document.getElementById(`block-${first.block}`)?.getBoundingClientRect() ?? {};
+      const t = strings();
+      ui.openMenu(
+        t.fixes.choose,
+        { x: left, y: bottom },
+        found.map((each, i) => ({ id: String(i), label: fixText(each.fix, t), run: () => applyFix(each) })),
+      );
+    }
   },
   connect: (page) => {
     const [name] = blocksOf(page);

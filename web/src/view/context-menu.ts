@@ -20,6 +20,7 @@ const AT_BLOCK: readonly Entry[] = [
   "inspector",
   "docs",
   SEPARATOR,
+  "fix",
   "connect",
   "disconnect",
   "gradient",

@@ -8,7 +8,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import ALL_BUT_RESOURCE, NAMES, NUMBERS_AND_BOOL, VALUES, zeros
-from backblocks.errors import OpError, described
+from backblocks.errors import OpError, described, set_to
 from backblocks.ops._access_maps import AccessMap, in_row_major_order, no_cells
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
@@ -191,6 +191,10 @@ def _(tensor: Spec, shape: Spec) -> Shape:
             arg="shape",
             got=described(shape_text(sizes)),
             hint="Use -1 for one size to have it worked out.",
+            fixes=[
+                set_to(shape=[-1 if i == axis else n for i, n in enumerate(sizes)])
+                for axis in reversed(range(len(sizes)))
+            ],
         )
     return filled
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import NAMES, NUMBERS, DType, is_float, is_half, wide
-from backblocks.errors import OpError, described
+from backblocks.errors import Fix, OpError, described, set_to, swap
 from backblocks.ops import _kernels
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, loop, over
 from backblocks.ops._chunks import MAX_CHUNK_COST, chunks, contiguous_copy, multiply_cost
@@ -135,11 +135,18 @@ def _(
     rows, inner = ranked("a", a, 2)[:: -1 if transpose_a else 1]
     other, columns = ranked("b", b, 2)[:: -1 if transpose_b else 1]
     hint = "Set transpose_a or transpose_b, or swap a and b."
-    _check_inner("b", int(transpose_b), inner, other, hint)
+    fixes = [
+        set_to(transpose_b=not transpose_b),
+        set_to(transpose_a=not transpose_a),
+        swap("a", "b"),
+    ]
+    _check_inner("b", int(transpose_b), inner, other, hint, fixes)
     return rows, columns
 
 
-def _check_inner(arg: str, axis: int, columns: Size, rows: Size, hint: str) -> None:
+def _check_inner(
+    arg: str, axis: int, columns: Size, rows: Size, hint: str, fixes: Sequence[Fix] = ()
+) -> None:
     if columns is not None and rows is not None and columns != rows:
         raise OpError(
             f"must have as many rows as the first matrix has columns, {columns}",
@@ -147,6 +154,7 @@ def _check_inner(arg: str, axis: int, columns: Size, rows: Size, hint: str) -> N
             axis=axis,
             got=rows,
             hint=hint,
+            fixes=fixes,
         )
 
 
@@ -252,7 +260,8 @@ def _batch_product(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **others: Any)
     rows, inner = x.shape[-2:][:: -1 if adj_x else 1]
     other, columns = y.shape[-2:][:: -1 if adj_y else 1]
     hint = "Set adj_x or adj_y, or swap x and y."
-    _check_inner("y", len(y.shape) - 2 + adj_y, inner, other, hint)
+    fixes = [set_to(adj_y=not adj_y), set_to(adj_x=not adj_x), swap("x", "y")]
+    _check_inner("y", len(y.shape) - 2 + adj_y, inner, other, hint, fixes)
     batch = broadcast("y", x.shape[:-2], y.shape[:-2])
     return None if batch is None else (*batch, rows, columns)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import BY_NAME, FLOATS, lowest
-from backblocks.errors import OpError
+from backblocks.errors import OpError, set_to
 from backblocks.ops._access_maps import Coordinate, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import Size, Spec, ranked
@@ -242,6 +242,7 @@ class Sliding:
                 arg=self.window_arg,
                 got=k,
                 hint='Use padding="SAME" or a smaller window.',
+                fixes=[set_to(padding="SAME")],
             )
         # A window that is a little too large leaves an empty axis, as TensorFlow's kernels do:
         # they divide toward zero.

@@ -9,6 +9,7 @@ import { parseValue, valueText } from "../../model/values.ts";
 import type { Problem, Spec } from "../../net/generated.ts";
 import { useStrings } from "../strings.ts";
 import { AttrField } from "../widgets/AttrField.tsx";
+import { FixButtons } from "../widgets/FixButtons.tsx";
 import { TabIndex, ValidatedField } from "../widgets/ValidatedField.tsx";
 import { BlockFooter, StatusMark } from "./BlockStatus.tsx";
 import { dtypeFamily } from "./colours.ts";
@@ -79,6 +80,9 @@ export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactE
         <div className="block-problem" role="note">
           <strong>{conflicts[0].text}</strong>
           {conflicts[0].hint && <span> {conflicts[0].hint}</span>}
+          <TabIndex.Provider value={-1}>
+            <FixButtons problem={conflicts[0]} />
+          </TabIndex.Provider>
         </div>
       )}
     </div>

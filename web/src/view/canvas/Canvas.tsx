@@ -184,8 +184,10 @@ function Inside({ page }: { page: PageState }): ReactElement {
       set: {
         input: (to: Parameters<typeof setInput>[1], value: Parameters<typeof setInput>[2]) =>
           dispatch(setInput(studio.page(number)?.document ?? {}, to, value)),
-        attr: (block: string, name: string, value: Parameters<typeof setAttr>[3]) =>
-          dispatch(setAttr(studio.page(number)?.document ?? {}, block, name, value)),
+        attr: (block: string, name: string, value: Parameters<typeof setAttr>[3]) => {
+          const graph = studio.page(number)?.graph;
+          if (graph) dispatch(setAttr(graph, block, name, value));
+        },
       },
       openConstant: ui.openConstant,
     }),

@@ -1,9 +1,9 @@
 /** Short previews of attributes and constants, as blocks show them. */
 
+import { cellsOf, formatCell } from "../../model/constant-cells.ts";
 import { isObject, type Json } from "../../model/document.ts";
 import type { AttrRow, InputPin } from "../../model/graph.ts";
 import { valueText } from "../../model/values.ts";
-import { cellsOf, formatCell } from "../widgets/constant.ts";
 
 /** The preview of a constant: its first elements, and its shape if there are more. */
 export function previewConstant(value: Json | undefined): string {

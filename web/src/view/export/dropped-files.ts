@@ -2,6 +2,7 @@
 
 import { item, paste } from "../../model/actions.ts";
 import { parseClip } from "../../model/clipboard.ts";
+import { constantOf } from "../../model/constant-cells.ts";
 import type { PageDocument } from "../../model/document.ts";
 import { FORMAT } from "../../model/generated.ts";
 import type { Point } from "../../model/geometry.ts";
@@ -10,7 +11,6 @@ import { currentPage, dispatch } from "../active-page.ts";
 import { canvasRef } from "../canvas-ref.ts";
 import { strings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { constantOf } from "../widgets/constant.ts";
 import { type ArrayFile, ArrayFileError, readArrays } from "./array-files.ts";
 import { pageInHtml, pageInPng, pageInSvg } from "./embedded-page.ts";
 

@@ -1,5 +1,6 @@
 /** Exports of a page as PNG, SVG and HTML, with the page embedded. */
 
+import { MAX_CELLS } from "../../model/constant-cells.ts";
 import { isObject, type Json, localizedText } from "../../model/document.ts";
 import { stringifyExact } from "../../model/exact-json.ts";
 import type { BlockView } from "../../model/graph.ts";
@@ -14,7 +15,6 @@ import { titleOf } from "../canvas/stage.ts";
 import { liveSource } from "../canvas/thumbnails.ts";
 import { useSettings } from "../settings.ts";
 import { strings } from "../strings.ts";
-import { MAX_CELLS } from "../widgets/constant.ts";
 import { embedInPng } from "./embedded-page.ts";
 
 const MARGIN = 32;

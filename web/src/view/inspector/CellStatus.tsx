@@ -1,9 +1,10 @@
 import { type ReactElement, type Ref, useEffect, useState } from "react";
+import { type ConstantCells, formatCell } from "../../model/constant-cells.ts";
 import type { Json } from "../../model/document.ts";
 import { cellSlice, fullSlice, offsetIn } from "../../model/slices.ts";
 import { elementText } from "../../net/frames.ts";
 import { useInspectorStrings, useStrings } from "../strings.ts";
-import { type ConstantCells, cellParser, formatCell } from "../widgets/constant.ts";
+import { cellParser } from "../widgets/constant.ts";
 import { ValidatedField } from "../widgets/ValidatedField.tsx";
 import { formatIndex } from "./Table.tsx";
 import type { TensorSource } from "./tensor-source.ts";

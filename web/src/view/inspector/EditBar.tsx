@@ -1,15 +1,10 @@
 import { type ReactElement, useState } from "react";
+import { type ConstantCells, formatCell, parseCellOrNumber } from "../../model/constant-cells.ts";
 import type { Json } from "../../model/document.ts";
 import { PRESETS } from "../../model/presets.ts";
 import { fullSlice, offsetIn } from "../../model/slices.ts";
 import { useInspectorStrings, useStrings } from "../strings.ts";
-import {
-  type ConstantCells,
-  cellParser,
-  filled,
-  formatCell,
-  parseCellOrNumber,
-} from "../widgets/constant.ts";
+import { cellParser, filled } from "../widgets/constant.ts";
 import { ValidatedField } from "../widgets/ValidatedField.tsx";
 
 /** The value that painting sets, and the constant it is for. */

@@ -1,11 +1,12 @@
 import { type ReactElement, useEffect, useState } from "react";
+import { type ConstantCells, formatCell } from "../../model/constant-cells.ts";
 import type { Json } from "../../model/document.ts";
 import { elementCount, unravelIndex } from "../../model/indexing.ts";
 import type { ElementTexts } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { studio } from "../../state/store.ts";
 import { useStrings } from "../strings.ts";
-import { type ConstantCells, cellParser, formatCell } from "../widgets/constant.ts";
+import { cellParser } from "../widgets/constant.ts";
 import { ValidatedField } from "../widgets/ValidatedField.tsx";
 import { blockOf } from "./tensor-source.ts";
 

@@ -10,6 +10,7 @@ import {
 } from "react";
 import { item } from "../../model/action.ts";
 import { type Arrangement, fitArrangement } from "../../model/axis-roles.ts";
+import { type ConstantCells, constantOf } from "../../model/constant-cells.ts";
 import type { Json } from "../../model/document.ts";
 import { canBeNonFinite } from "../../model/nonfinite.ts";
 import { pasteAt } from "../../model/pasted-table.ts";
@@ -22,7 +23,7 @@ import { dispatch } from "../active-page.ts";
 import { scrollIntoView } from "../scroll-into-view.ts";
 import { useInspectorStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { type ConstantCells, constantOf, parsePasted } from "../widgets/constant.ts";
+import { parsePasted } from "../widgets/constant.ts";
 import { AxisRolePicker, AxisSliders } from "./AxisControls.tsx";
 import { CellStatus } from "./CellStatus.tsx";
 import { ColourRange, type ColourSettings } from "./ColourRange.tsx";

@@ -14,13 +14,14 @@ import {
   useState,
 } from "react";
 import type { Arrangement } from "../../model/axis-roles.ts";
+import { type ConstantCells, formatCell, parseCellOrNumber } from "../../model/constant-cells.ts";
 import type { Json } from "../../model/document.ts";
 import { offsetIn, type TensorSlice } from "../../model/slices.ts";
 import { CURSOR_KEYS, type CursorMove, cellWith, moveCursor, tileLayout } from "../../model/tiles.ts";
 import { contentOffset, scrollLength, scrollOffset } from "../../model/virtual-scroll.ts";
 import { elementText, type Frame } from "../../net/frames.ts";
 import { useInspectorStrings, useStrings } from "../strings.ts";
-import { type ConstantCells, cellRule, formatCell, parseCellOrNumber } from "../widgets/constant.ts";
+import { cellRule } from "../widgets/constant.ts";
 import type { TensorInfo } from "./HeatmapView.tsx";
 import type { TensorSource } from "./tensor-source.ts";
 

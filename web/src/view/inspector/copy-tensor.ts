@@ -1,13 +1,13 @@
 /** Copies a tensor as NumPy or CSV text, and downloads it as npy. */
 
 import { type Arrangement, roleSize } from "../../model/axis-roles.ts";
+import { type ConstantCells, formatCell } from "../../model/constant-cells.ts";
 import type { Json } from "../../model/document.ts";
 import { csvText, numpyText, pythonBytes } from "../../model/numpy.ts";
 import { fullSlice, offsetIn, sliceSize, type TensorSlice, takeSlice } from "../../model/slices.ts";
 import { cellWith } from "../../model/tiles.ts";
 import { elementText, fromBase64 } from "../../net/frames.ts";
 import { studio } from "../../state/store.ts";
-import { type ConstantCells, formatCell } from "../widgets/constant.ts";
 import type { TensorInfo } from "./HeatmapView.tsx";
 import type { TensorSource } from "./tensor-source.ts";
 

@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "react";
 import { axisNames } from "../../model/axes.ts";
+import { type ConstantCells, cellsOf, formatCell } from "../../model/constant-cells.ts";
 import type { Json } from "../../model/document.ts";
 import { statisticsOf } from "../../model/statistics.ts";
 import { type Tensor, tensorAt } from "../../model/tensors.ts";
@@ -9,7 +10,6 @@ import { complexOf } from "../../model/values.ts";
 import type { ReadSlice, Statistics } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
-import { type ConstantCells, cellsOf, formatCell } from "../widgets/constant.ts";
 import type { TensorInfo } from "./HeatmapView.tsx";
 import { memorySource, outputSource, type TensorSource } from "./tensor-source.ts";
 

@@ -4,6 +4,7 @@ import { usePage, useProblems } from "../active-page.ts";
 import { Icon } from "../shell/icons.tsx";
 import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
+import { FixButtons } from "../widgets/FixButtons.tsx";
 
 /** The problems panel; a click reveals the block. */
 export function Problems(): ReactElement {
@@ -15,7 +16,7 @@ export function Problems(): ReactElement {
     <ul>
       {problems.map((problem, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: two problems can have the same words.
-        <li key={i}>
+        <li key={i} className="problem-line">
           <button
             type="button"
             className="problem"
@@ -33,6 +34,7 @@ export function Problems(): ReactElement {
               {problem.text} {problem.hint && <span className="soft">{problem.hint}</span>}
             </span>
           </button>
+          <FixButtons problem={problem} />
         </li>
       ))}
     </ul>

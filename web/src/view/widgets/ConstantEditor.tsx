@@ -1,4 +1,14 @@
 import { type ClipboardEvent, type KeyboardEvent, type ReactElement, useId, useState } from "react";
+import {
+  type ConstantCells,
+  cellsOf,
+  constantOf,
+  formatCell,
+  MAX_CELLS,
+  parseCellOrNumber,
+  reshaped,
+  retyped,
+} from "../../model/constant-cells.ts";
 import type { Json } from "../../model/document.ts";
 import { elementCount, ravelIndex } from "../../model/indexing.ts";
 import { ALL_DTYPES } from "../../model/ops.ts";
@@ -7,20 +17,7 @@ import { parseWholeNumbers } from "../../model/whole-numbers.ts";
 import { studio } from "../../state/store.ts";
 import { useStrings } from "../strings.ts";
 import { formatList } from "./attr-text.ts";
-import {
-  type ConstantCells,
-  cellsOf,
-  constantOf,
-  filled,
-  formatCell,
-  type GridAxes,
-  gridAxes,
-  MAX_CELLS,
-  parseCellOrNumber,
-  parseNested,
-  parsePasted,
-  reshaped,
-} from "./constant.ts";
+import { filled, type GridAxes, gridAxes, parseNested, parsePasted } from "./constant.ts";
 import { ValidatedField } from "./ValidatedField.tsx";
 
 const MAX_SHOWN = 64;
@@ -130,19 +127,6 @@ function plain(value: Json): unknown {
     : /^-?[\d.]+$/.test(text)
       ? Number(text)
       : text;
-}
-
-function retyped(cells: ConstantCells, dtype: string | undefined): ConstantCells {
-  const elements = cells.elements.map((cell) => {
-    const text = formatCell(cell);
-    const number = Number(text);
-    const whole =
-      dtype !== undefined && /^u?int/.test(dtype) && Number.isFinite(number)
-        ? String(Math.trunc(number))
-        : text;
-    return parseCellOrNumber(whole, dtype) ?? parseCellOrNumber(text === "true" ? "1" : "0", dtype) ?? 0;
-  });
-  return { ...cells, dtype, elements };
 }
 
 interface CutProps {

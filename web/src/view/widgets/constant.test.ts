@@ -1,16 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { cellsOf, constantOf, parseCellOrNumber, reshaped } from "../../model/constant-cells.ts";
 import { ravelIndex, unravelIndex } from "../../model/indexing.ts";
 import { viewEn } from "../../text/view.en.ts";
-import {
-  cellsOf,
-  constantOf,
-  filled,
-  gridAxes,
-  parseCellOrNumber,
-  parseNested,
-  parsePasted,
-  reshaped,
-} from "./constant.ts";
+import { filled, gridAxes, parseNested, parsePasted } from "./constant.ts";
 
 const matrix = {
   dtype: "float32",

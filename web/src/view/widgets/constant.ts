@@ -1,72 +1,13 @@
-/** Constants as flat cells with dtype and shape, converted from and to page values. */
+/** Constants in widgets: grids, presets, pasted tables, and texts of cells. */
 
-import { isObject, isTyped, type Json } from "../../model/document.ts";
-import { isExact } from "../../model/exact-json.ts";
-import { elementCount, ravelIndex, unravelIndex } from "../../model/indexing.ts";
+import { type ConstantCells, flat, formatCell, parseCellOrNumber } from "../../model/constant-cells.ts";
+import type { Json } from "../../model/document.ts";
 import { parseTable, plainNumbers } from "../../model/pasted-table.ts";
 import { type Preset, type PresetOptions, preset } from "../../model/presets.ts";
-import { limitsOf, parseCell, parseValue } from "../../model/values.ts";
+import { limitsOf } from "../../model/values.ts";
 import { parseWholeNumbers } from "../../model/whole-numbers.ts";
 import type { ViewStrings } from "../../text/view.en.ts";
-import { nested } from "../export/array-files.ts";
 import type { ParseResult } from "./ValidatedField.tsx";
-
-export interface ConstantCells {
-  /** Undefined if the dtype is inferred. */
-  dtype: string | undefined;
-  shape: number[];
-  elements: Json[];
-}
-
-/** The most cells of a constant that is not in a file. */
-export const MAX_CELLS = 1 << 18;
-
-/** The cells of a constant; undefined if it is in a file, or not an array. */
-export function cellsOf(value: Json | undefined): ConstantCells | undefined {
-  if (value === undefined || value === null || typeof value === "string") return undefined;
-  if (isExact(value)) return { dtype: undefined, shape: [], elements: [value] };
-  if (isObject(value) && isTyped(value)) {
-    if (value.value === undefined) return undefined;
-    const inner = flat(value.value);
-    if (inner?.elements.length === 0 && value.shape) inner.shape = [...value.shape];
-    return inner && { dtype: value.dtype, ...inner };
-  }
-  const inner = flat(value);
-  return inner && { dtype: undefined, ...inner };
-}
-
-function flat(value: Json): { shape: number[]; elements: Json[] } | undefined {
-  const shape: number[] = [];
-  let level: Json[] = [value];
-  while (level.length > 0 && level.every(Array.isArray)) {
-    const lists = level as Json[][];
-    const size = (lists[0] as Json[]).length;
-    if (lists.some((list) => list.length !== size)) return undefined;
-    shape.push(size);
-    level = lists.flat();
-  }
-  return level.some(Array.isArray) ? undefined : { shape, elements: level };
-}
-
-export function constantOf({ dtype, shape, elements }: ConstantCells): Json {
-  const value = nested(shape, elements as (number | string | boolean)[]) as Json;
-  if (dtype === undefined) return value;
-  // Nested lists cannot express the shape of an empty array.
-  return elements.length === 0 ? { dtype, shape, value } : { dtype, value };
-}
-
-/** Reshapes or resizes: with another size, cells keep their index, and new ones are `fill`. */
-export function reshaped(cells: ConstantCells, shape: number[], fill: Json): ConstantCells {
-  const old = cells.shape;
-  const count = elementCount(shape);
-  if (count === cells.elements.length) return { ...cells, shape };
-  const elements = Array.from({ length: count }, (_, i) => {
-    const place = unravelIndex(i, shape);
-    if (old.length !== shape.length || place.some((at, axis) => at >= (old[axis] as number))) return fill;
-    return cells.elements[ravelIndex(place, old)] as Json;
-  });
-  return { ...cells, shape, elements };
-}
 
 /** The axes that a grid shows as rows and columns (the last two longer than 1), and the others. */
 export interface GridAxes {
@@ -83,13 +24,6 @@ export function gridAxes(shape: readonly number[]): GridAxes {
   return column === undefined ? { row: undefined, column: row, others } : { row, column, others };
 }
 
-/** Parses a cell; undefined if the text is invalid. Without a dtype it is an exact number. */
-export function parseCellOrNumber(text: string, dtype: string | undefined): Json | undefined {
-  if (dtype !== undefined) return parseCell(text, dtype);
-  const value = parseValue(text);
-  return Array.isArray(value) ? undefined : value;
-}
-
 /** A parser of cells for a field. */
 export function cellParser(dtype: string | undefined, t: ViewStrings): (text: string) => ParseResult<Json> {
   return (text) => {
@@ -100,12 +34,6 @@ export function cellParser(dtype: string | undefined, t: ViewStrings): (text: st
 
 export function cellRule(dtype: string | undefined, t: ViewStrings): string {
   return t.cellRule(dtype ?? "", limitsOf(dtype)?.map(String));
-}
-
-export function formatCell(cell: Json | undefined): string {
-  if (isExact(cell)) return cell.$number;
-  if (isObject(cell) && typeof cell.base64 === "string") return `base64 ${cell.base64}`;
-  return cell === undefined || cell === null ? "" : String(cell);
 }
 
 /** Fills cells by a preset. */

@@ -5,6 +5,7 @@ import { dataFormat } from "../../../model/axes.ts";
 import type { Json } from "../../../model/document.ts";
 import { specText } from "../../../model/format.ts";
 import { type AttrRow, type BlockView, type Graph, keyOf, specOf } from "../../../model/graph.ts";
+import { forwardOf } from "../../../model/linked-gradients.ts";
 import { nameError } from "../../../model/names.ts";
 import { PLACEHOLDER } from "../../../model/ops.ts";
 import { dispatch } from "../../active-page.ts";
@@ -13,6 +14,7 @@ import { useCoreStrings, useStrings } from "../../strings.ts";
 import { ui, useUi } from "../../ui.ts";
 import { AttrField } from "../../widgets/AttrField.tsx";
 import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
+import { FixButtons } from "../../widgets/FixButtons.tsx";
 import { asText, ValidatedField } from "../../widgets/ValidatedField.tsx";
 import { Feed } from "./Feed.tsx";
 import { InputProperties } from "./InputProperties.tsx";
@@ -41,9 +43,12 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
           <span className="soft">{view.op}</span>
         </div>
         {problems.map((problem) => (
-          <p className="bad small" key={problem.text}>
-            {problem.text} {problem.hint}
-          </p>
+          <div key={problem.text}>
+            <p className="bad small">
+              {problem.text} {problem.hint}
+            </p>
+            <FixButtons problem={problem} />
+          </div>
         ))}
         <div className="rows">
           <span className="label">{t.name}</span>
@@ -127,9 +132,9 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
 
 function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: AttrRow }): ReactElement {
   const t = useStrings();
-  const put = (value: Json | undefined) =>
-    dispatch(actions.setAttr(graph.document, view.name, row.name, value));
+  const put = (value: Json | undefined) => dispatch(actions.setAttr(graph, view.name, row.name, value));
   const info = row.info ?? { name: row.name, kind: "json", options: [] };
+  const forward = row.set ? forwardOf(graph, view, row.name) : undefined;
   return (
     <>
       <span className={row.missing ? "label bad" : "label"} title={row.info?.about}>
@@ -152,6 +157,7 @@ function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: At
         ) : (
           <AttrField attr={info} value={row.value} axes={dataFormat(view)} onChange={put} />
         )}
+        {forward !== undefined && <span className="soft small linked">{t.linkedTo(forward)}</span>}
       </span>
     </>
   );

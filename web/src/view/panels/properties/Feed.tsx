@@ -1,12 +1,13 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
+import { constantOf, MAX_CELLS } from "../../../model/constant-cells.ts";
 import { type BlockView, type Graph, keyOf, specOf } from "../../../model/graph.ts";
 import { elementCount } from "../../../model/indexing.ts";
 import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
 import { useStrings } from "../../strings.ts";
 import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
-import { constantOf, filled, MAX_CELLS } from "../../widgets/constant.ts";
+import { filled } from "../../widgets/constant.ts";
 
 /** The feed of a placeholder. */
 export function Feed({ graph, view }: { graph: Graph; view: BlockView }): ReactElement {
