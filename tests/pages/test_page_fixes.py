@@ -182,6 +182,13 @@ def test_missing_attributes_of_a_gradient_block_are_those_of_its_forward_block()
         assert error.fixes[0].values == {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1]}
 
 
+def test_an_attribute_that_cannot_be_read_beside_a_typed_shape_has_its_problem():
+    blocks = {"x": const(1, 4, 4, 1), **GRADIENTS["with a typed shape"]}
+    blocks["g"] = {**blocks["g"], "attrs": {**WINDOW, "strides": [1, "SAME", 1, 1]}}
+    ((_, error),) = build(from_json(PageFile, {"format": 1, "blocks": blocks})).problems
+    assert error.arg == "strides"
+
+
 def test_blocks_of_nested_pages_have_no_fixes_here(tmp_path):
     inner = {"format": 1, "blocks": PAGES["matrices that meet swapped"][0]}
     (tmp_path / "inner.page.json").write_text(json.dumps(inner))

@@ -147,7 +147,9 @@ def _is_same(one: Any, other: Any) -> bool:
     )
 
 
-def _is_shape(symbol: Symbol, of: Symbol) -> bool:
+def _is_shape(symbol: Any, of: Any) -> bool:
+    if not isinstance(symbol, Symbol) or not isinstance(of, Symbol):
+        return False
     if symbol.block.op.name == "Shape":
         return symbol.block.inputs[0] is of
     value = symbol.value

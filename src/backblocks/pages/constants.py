@@ -94,9 +94,14 @@ def array_to_json(array: Array) -> Json:
     """The JSON of a small array, if it is exact; else the array itself, which belongs in a file."""
     if array.dtype.kind != "O" and array.size > MAX_INLINE_ELEMENTS:
         return array
+    return exact_json(array) or array
+
+
+def exact_json(array: Array) -> Json | None:
+    """The JSON of an array, if it is exact: a NaN with a payload is not."""
     json_value = array_to_json_in_full(array)
     if array.dtype.kind != "O" and _parse_typed(json_value, Folder()).tobytes() != array.tobytes():
-        return array  # a NaN with a payload
+        return None
     return json_value
 
 

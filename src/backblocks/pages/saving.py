@@ -7,12 +7,13 @@ replaced in one step.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -139,14 +140,14 @@ class _ArrayStore:
         return value
 
     def _store_array(self, array: Array, name: str) -> Json:
-        memory = io.BytesIO()
-        write_array(memory, array)
-        data = memory.getvalue()
+        digest = hashlib.sha256()
+        write_array(_Sink(digest.update), array)
         stem = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]
-        file = self.folder / f"{stem}-{hashlib.sha256(data).hexdigest()[:16]}.npy"
+        file = self.folder / f"{stem}-{digest.hexdigest()[:16]}.npy"
         if not file.exists():
             make_folder(self.folder, parents=False)
-            _write(file, data)
+            with atomic_write(file) as new:
+                write_array(_Sink(new.write), array)
         elif not self.is_synced:
             sync_folder(self.folder)  # its writer may have been killed before syncing
             self.is_synced = True
@@ -155,6 +156,13 @@ class _ArrayStore:
             "shape": list(array.shape),
             "file": f"{self.folder.name}/{file.name}",
         }
+
+
+class _Sink:
+    """What write_array writes to, in chunks: a large array has no second copy in memory."""
+
+    def __init__(self, write: Callable[[Any], object]) -> None:
+        self.write = write
 
 
 _ARRAY_FILE = re.compile(r"[^/]+\.arrays/[A-Za-z0-9_-]+-[0-9a-f]{16}\.npy")

@@ -47,8 +47,8 @@ from backblocks.studio.workspace import OutsideWorkspace, Workspace
 STATIC = Path(__file__).parent / "static"
 MAX_MESSAGE_BYTES = 1 << 26
 """The largest message from a tab."""
-MAX_ARRAY_BYTES = 1 << 30
-"""The largest file of arrays that can be dropped on a page."""
+MAX_ARRAY_BYTES = 1 << 36
+"""The largest file of arrays that can be dropped on a page: it is kept on disk, and read in parts."""
 MAX_QUEUED = 20_000
 """Messages for a tab that does not read them: then it is disconnected, until it comes back."""
 _CLOSE_DELAY = 10.0
@@ -392,6 +392,12 @@ async def _import_arrays(request: Request, pages: OpenPages) -> Response:
     """Imports a file of arrays, and gives the constants that the page is to write for them."""
     page = _page(request, pages)
     name = request.query_params.get("name", "array")
+    is_folder = request.query_params.get("folder") == "1"
+    try:
+        given = request.query_params.get("parts")
+        parts = None if given is None else msgspec.json.decode(given, type=dict[str, str])
+    except msgspec.DecodeError:
+        raise HTTPException(400, "Parts must be texts by the names of arrays.") from None
     try:
         with tempfile.NamedTemporaryFile(prefix="backblocks-") as file:
             size = 0
@@ -402,13 +408,15 @@ async def _import_arrays(request: Request, pages: OpenPages) -> Response:
                     raise HTTPException(413, text)
                 await asyncio.to_thread(file.write, chunk)
             await asyncio.to_thread(file.flush)
-            found = await pages.pool.run(ipc.ImportArrays(file.name, name, str(page.base_path)))
+            found = await pages.pool.run(
+                ipc.ImportArrays(file.name, name, str(page.base_path), parts, is_folder)
+            )
     except TaskError as error:
         raise HTTPException(422, str(error)) from None
     except OSError as error:
         text = f"The file cannot be kept in {tempfile.gettempdir()}: {error.strerror}."
         raise HTTPException(507, text) from None
-    return JSONResponse({"arrays": found})
+    return Response(_encode({"arrays": found}), media_type="application/json")
 
 
 def _download(file: BinaryIO, name: str) -> Response:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 from msgspec import Struct, field
 
-from backblocks.studio.messages import Checked, OmittedArray, Query
+from backblocks.studio.messages import Checked, ImportedArray, OmittedArray, Query
 
 HEAD = struct.Struct("<IIB")
 TEXT, BINARY = 0, 1
@@ -160,12 +160,15 @@ class ImportArrays(Task):
     """Reads a file of arrays, and gives the constants that a page at `path` writes for them."""
 
     name = "read the arrays of this file"
-    seconds = 60.0
-    result = list[dict[str, Any]]
+    seconds = 600.0
+    result = list[ImportedArray]
 
     file: str
     title: str
     path: str
+    parts: dict[str, str] | None = None
+    """Which part of each array to take; None if that is to be asked where one is large."""
+    is_folder: bool = False
 
 
 class SaveArrays(Task):

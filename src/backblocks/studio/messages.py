@@ -257,6 +257,16 @@ class Export(ClientMessage, tag="export"):
     to: Literal["python", "tensorflow", "page"]
 
 
+class ImportedArray(Struct):
+    """An array of a file that was dropped on a page, as `/api/array` gives it."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    constant: Any = None
+    """What the page writes for it; none if it is large, and somebody has to say whether they want a part."""
+
+
 # -- messages of the server ----------------------------------------------------------------------
 
 

@@ -38,7 +38,8 @@ def _execute(task: ipc.Tasks) -> Any:
         case ipc.ImportArrays():
             from backblocks.studio.array_import import constants
 
-            return constants(Path(task.file), task.title, Path(task.path))
+            file, page = Path(task.file), Path(task.path)
+            return constants(file, task.title, page, task.parts, task.is_folder)
         case ipc.SaveArrays():
             return _written(task)
 

@@ -244,6 +244,15 @@ export interface Export {
   readonly to: "python" | "tensorflow" | "page";
 }
 
+/** An array of a file that was dropped on a page, as `/api/array` gives it. */
+export interface ImportedArray {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** What the page writes for it; none if it is large, and somebody has to say whether they want a part. */
+  readonly constant: Json;
+}
+
 /** A page that comes with backblocks. */
 export interface Lesson {
   readonly name: string;

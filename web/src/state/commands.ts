@@ -110,7 +110,6 @@ const COMMANDS: readonly Command[] = [
     group: "edit",
     keys: ["Mod+V"],
     native: true,
-    run: async (page) => pasteText(page.page, await navigator.clipboard.readText()),
   },
   {
     id: "paste with wires",
@@ -219,6 +218,8 @@ const COMMANDS: readonly Command[] = [
   },
   { id: "note", group: "edit", keys: ["N"] },
   { id: "monitor", group: "edit", keys: ["M"] },
+  { id: "import files", group: "edit", keys: ["Mod+I"] },
+  { id: "import folder", group: "edit", keys: [] },
   { id: "use page", group: "page", keys: [] },
   { id: "extract", group: "page", keys: [], when: hasBlocks },
   {

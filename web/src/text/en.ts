@@ -80,6 +80,8 @@ export const en = {
     frame: "Frame selection",
     note: "Add a note",
     monitor: "Add a monitor",
+    "import files": "Add data from files…",
+    "import folder": "Add data from a folder…",
     "use page": "Use a page as a block…",
     extract: "Extract selection to page…",
     port: "Toggle page port",
@@ -176,7 +178,7 @@ export const en = {
   },
   notices: {
     refused: (text: string) => text,
-    notAPage: "The clipboard holds no blocks.",
+    notAPage: "The clipboard holds no blocks and no table.",
     saved: (path: string) => `Saved ${path}`,
     lost: "The connection to the server is lost. Your changes are kept and sent when it is back.",
     back: "Connected again.",

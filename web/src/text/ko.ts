@@ -76,6 +76,8 @@ export const ko: CoreStrings = {
     frame: "선택을 프레임으로 묶기",
     note: "메모 추가",
     monitor: "모니터 추가",
+    "import files": "파일에서 데이터 추가…",
+    "import folder": "폴더에서 데이터 추가…",
     "use page": "페이지를 블록으로 쓰기…",
     extract: "선택을 별도 페이지로…",
     port: "페이지 포트 전환",
@@ -172,7 +174,7 @@ export const ko: CoreStrings = {
   },
   notices: {
     refused: (text) => text,
-    notAPage: "클립보드에 블록이 없습니다.",
+    notAPage: "클립보드에 블록도 표도 없습니다.",
     saved: (path) => `${path} 저장됨`,
     lost: "서버와 연결이 끊겼습니다. 변경은 보관했다가 다시 연결되면 보냅니다.",
     back: "다시 연결되었습니다.",

@@ -248,7 +248,8 @@ export const viewEn = {
     outdated: "The page has changed since, and this fix is not one of it any more.",
     choose: "Fixes",
   },
-  linkedTo: (block: string) => `Linked to ${block}: follows it until you change it here.`,
+  linkedTo: (block: string) => `Linked to ${block}`,
+  linkedAbout: "It follows that block until it is changed here.",
   runForValues: "Run the page to see values.",
   more: (many: number) => `Show more of ${number.format(many)}`,
   console: "Console",
@@ -288,20 +289,14 @@ export const viewEn = {
   notAPage: (file: string) => `${file}: is not a page. A page is a JSON object with blocks.`,
   newerFormat: (file: string, format: number) =>
     `${file}: is a page of format ${format}. Install a newer backblocks.`,
-  arrayFaults: {
-    other:
-      "is neither a page nor an array. Pages are json, png, svg and html files, arrays npy, npz and safetensors.",
-    type: (type: string) => `has elements of type ${type}, which constants cannot have.`,
-    large: (count: number, most: number) =>
-      `has ${count} elements; a constant has ${most} at most. Use a slice of it.`,
-    manyBytes: (count: number) => `has ${count} bytes, too many for a constant.`,
-    short: "ends too early.",
-    noNpy: "is not an npy file.",
-    noZip: "is not an npz file.",
-    noNumbers: "has elements that are not numbers.",
-    bigEndian: "has its bytes in big-endian order. Save it as little-endian.",
-    broken: "is damaged and cannot be read.",
-  },
+  reading: (file: string) => `Reading ${file}…`,
+  notRead: (file: string) => `${file}: could not be sent to the studio. Drop it again.`,
+  importTitle: (file: string) => `Add the arrays of ${file}`,
+  importAbout:
+    "Large arrays are kept in a file beside the page. Take all of each, or write the part that you want as in NumPy, such as 0:10, :, 3.",
+  importPart: (name: string) => `Part of ${name}`,
+  importElements: (count: number) => `${number.format(count)} elements`,
+  importTake: "Add",
 
   // Dialogs
   close: "Close",

@@ -1,5 +1,5 @@
 import { type ReactElement, useEffect, useState } from "react";
-import { copySelection, pasteText } from "../state/clipboard.ts";
+import { copySelection } from "../state/clipboard.ts";
 import { type CommandId, commands, executeCommand } from "../state/commands.ts";
 import { chordText, commandFor } from "../state/keybindings.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
@@ -7,6 +7,7 @@ import { usePage } from "./active-page.ts";
 import { describeWire } from "./canvas/keyboard.ts";
 import { canvasRef } from "./canvas-ref.ts";
 import { registerCommandHandlers } from "./commands.ts";
+import { pasteData } from "./dropped.ts";
 import { fieldHistory, followFieldChanges } from "./field-changes.ts";
 import { LoginPage, SessionExpired, useEntry } from "./Login.tsx";
 import { Dialogs, Explain, Gallery, preloadAll, Workbench } from "./lazy.tsx";
@@ -227,7 +228,8 @@ function useClipboard(): void {
       const page = studio.page();
       if (page === undefined || isTyping(event.target)) return;
       event.preventDefault();
-      pasteText(page.page, event.clipboardData?.getData("text/plain") ?? "");
+      const { clipboardData } = event;
+      void pasteData(clipboardData?.getData("text/plain") ?? "", [...(clipboardData?.files ?? [])]);
     };
     const ending = new AbortController();
     document.addEventListener("copy", copy, ending);

@@ -8,6 +8,7 @@ import { addSelectedGradients, availableFixes, firstConstant } from "../state/se
 import { type PageState, studio } from "../state/store.ts";
 import { currentPage, dispatch } from "./active-page.ts";
 import { canvasRef } from "./canvas-ref.ts";
+import { pasteData, pickData } from "./dropped.ts";
 import { applyFix, fixText } from "./fixing.ts";
 import { type Settings, updateSettings, useSettings } from "./settings.ts";
 import { strings } from "./strings.ts";
@@ -49,6 +50,9 @@ const GLOBAL_HANDLERS: Partial<Record<CommandId, () => void>> = {
   minimap: () => toggle("minimap"),
   search: () => ui.openSearch(),
   find: () => ui.openSearch({ mode: "page" }),
+  "import files": () => pickData(false),
+  "import folder": () => pickData(true),
+  paste: async () => pasteData(await navigator.clipboard.readText()),
   "use page": () => {
     studio.listFiles();
     ui.openDialog({ kind: "use page" });

@@ -56,6 +56,7 @@ const AT_BOX: readonly Entry[] = ["properties", SEPARATOR, "cut", "copy", "dupli
 const ON_CANVAS: readonly Entry[] = [
   "search",
   "note",
+  "import files",
   "use page",
   SEPARATOR,
   "paste",

@@ -50,11 +50,6 @@ export const Markdown = lazyComponent(
   ({ text }) => <div className="markdown">{text}</div>,
 );
 
-export async function dropFiles(files: readonly File[], at: { x: number; y: number }): Promise<void> {
-  const { dropFiles } = await import("./export/dropped-files.ts");
-  await dropFiles(files, at);
-}
-
 /** Preloads all lazy components. */
 export function preloadAll(): void {
   for (const load of loaders) void load();

@@ -22,11 +22,13 @@ import {
 } from "../model/geometry.ts";
 import { graphOf } from "../model/graph.ts";
 import type { OpInfo } from "../model/ops.ts";
+import type { ImportedArray } from "../net/generated.ts";
 import { type CommandId, executeCommand } from "../state/commands.ts";
 import { studio } from "../state/store.ts";
 import { currentPage, dispatch, select } from "./active-page.ts";
 import type { WireEnd } from "./canvas/pointer-host.ts";
 import { canvasRef } from "./canvas-ref.ts";
+import type { ArraySource } from "./export/dropped-files.ts";
 import { updateSettings } from "./settings.ts";
 import type { MenuItem } from "./shell/Menu.tsx";
 
@@ -35,6 +37,7 @@ export type DialogKind =
   | { kind: "save as" | "extract" }
   | { kind: "connect"; block: string; end: WireEnd | null }
   | { kind: "gradients"; ys: OutputRef[] }
+  | { kind: "import"; source: ArraySource; arrays: readonly ImportedArray[] }
   | ({ kind: "confirm" } & Confirmation);
 
 /** A question before something that cannot be undone. */

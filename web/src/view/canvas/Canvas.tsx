@@ -19,7 +19,7 @@ import { coreStrings } from "../../text/index.ts";
 import { dispatch, select } from "../active-page.ts";
 import { canvasRef } from "../canvas-ref.ts";
 import { openContextMenu } from "../context-menu.ts";
-import { dropFiles } from "../lazy.tsx";
+import { dropData } from "../dropped.ts";
 import { OP_DRAG_TYPE } from "../panels/Palette.tsx";
 import { updateSettings, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
@@ -203,7 +203,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
     if (op !== "") {
       const hit = stage?.hitTest(at, 14);
       ui.addOp(op, { x: at.x - 100, y: at.y - 14 }, hit?.kind === "wire" ? hit.wire : undefined);
-    } else void dropFiles([...event.dataTransfer.files], at);
+    } else void dropData(event.dataTransfer, at);
   }
 
   const count = page.graph.blocks.size;

@@ -13,6 +13,7 @@ import { ExtractDialog } from "./ExtractDialog.tsx";
 import { FilePermission } from "./FilePermission.tsx";
 import { GradientsDialog } from "./GradientsDialog.tsx";
 import { HelpDialog } from "./HelpDialog.tsx";
+import { ImportDialog } from "./ImportDialog.tsx";
 import { OpenDialog } from "./OpenDialog.tsx";
 import { SaveAsDialog, SaveRefusedDialog } from "./SaveDialogs.tsx";
 import { SettingsDialog } from "./SettingsDialog.tsx";
@@ -56,6 +57,8 @@ export function Dialogs(): ReactElement | null {
       return page && <ExportDialog page={page} />;
     case "save as":
       return page && <SaveAsDialog page={page} />;
+    case "import":
+      return <ImportDialog source={dialog.source} arrays={dialog.arrays} />;
     case "extract":
       return page && <ExtractDialog page={page} />;
     case "connect":

@@ -3,7 +3,7 @@ import { localizedText, type PageDocument } from "../../model/document.ts";
 import { pageTitle } from "../../model/page-title.ts";
 import type { Unsaved } from "../../net/generated.ts";
 import { studio, useStudio } from "../../state/store.ts";
-import { dropFiles } from "../lazy.tsx";
+import { dropData } from "../dropped.ts";
 import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { useStrings } from "../strings.ts";
@@ -24,7 +24,7 @@ export function Gallery(): ReactElement {
     .sort((a, b) => b.changed - a.changed);
   const drop = (event: DragEvent) => {
     event.preventDefault();
-    void dropFiles([...event.dataTransfer.files], { x: 0, y: 0 });
+    void dropData(event.dataTransfer, { x: 0, y: 0 });
   };
   return (
     <main className="workplace">

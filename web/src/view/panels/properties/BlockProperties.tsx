@@ -157,7 +157,11 @@ function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: At
         ) : (
           <AttrField attr={info} value={row.value} axes={dataFormat(view)} onChange={put} />
         )}
-        {forward !== undefined && <span className="soft small linked">{t.linkedTo(forward)}</span>}
+        {forward !== undefined && (
+          <span className="soft small linked" title={t.linkedAbout}>
+            {t.linkedTo(forward)}
+          </span>
+        )}
       </span>
     </>
   );
