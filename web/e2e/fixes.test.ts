@@ -74,7 +74,6 @@ const SUM_LAYOUT = { a: [0, 0], c: [0, 160], b: [260, 160], sum: [560, 40] };
 test("a Cast is inserted from the list of problems by the mouse, as one step that can be undone", async () => {
   await opens(SUM, SUM_LAYOUT);
   expect(await listed()).toEqual(["Insert Cast before y (DstT = float32)"]);
-  await page.screenshot({ path: "/tmp/fixes-list.png" });
   await page.click(".problem-line .fix");
   await noProblems();
   const made = await blocks();
@@ -108,7 +107,6 @@ test("of several fixes one is chosen by keys: a constant gets the dtype that the
     "Make y float32",
     "Insert Cast before y (DstT = float32)",
   ]);
-  await page.screenshot({ path: "/tmp/fixes-menu.png" });
   await page.keyboard.press("Enter");
   await noProblems();
   expect((await blocks()).b).toEqual(constant([3, 4]));
@@ -218,7 +216,6 @@ test("a gradient block is matched to its forward block, follows it, and stays as
   await select("grad");
   await page.keyboard.press("Alt+2");
   await page.waitForSelector(".panel .linked");
-  await page.screenshot({ path: "/tmp/fixes-linked.png" });
   await page.keyboard.press("Control+z");
   expect((await blocks()).grad?.attrs).toEqual(WINDOW);
   // Parted: the gradient block has its own value, which the forward block's leaves alone.

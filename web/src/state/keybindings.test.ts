@@ -34,7 +34,8 @@ describe("keys", () => {
     [pressed("Delete"), "remove"],
     [pressed("Backspace", "ctrl"), "heal"],
     [pressed("ArrowLeft", "shift"), "select upstream"],
-    [pressed("q"), undefined],
+    [pressed("q"), "fix"],
+    [pressed("j"), undefined],
   ])("%j is %s", (event, id) => expect(commandFor(event, null, false)).toBe(id));
 
   test("on a Mac it is the command key", () => {

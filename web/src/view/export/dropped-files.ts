@@ -1,8 +1,8 @@
 /** Dropped, pasted and picked files: pages and files with an embedded page are opened, arrays become constants. */
 
-import { item, paste } from "../../model/actions.ts";
+import { item, namesOf, paste } from "../../model/actions.ts";
 import { parseClip } from "../../model/clipboard.ts";
-import type { Json, PageDocument } from "../../model/document.ts";
+import { isObject, type Json, type PageDocument } from "../../model/document.ts";
 import { FORMAT } from "../../model/generated.ts";
 import type { Point } from "../../model/geometry.ts";
 import type { ImportedArray } from "../../net/generated.ts";
@@ -120,8 +120,13 @@ export function addConstants(arrays: readonly ImportedArray[], at: Point): void 
     ),
     layout: { blocks: Object.fromEntries(names.map((name, i) => [name, [0, i * 136]])) },
   };
-  dispatch(paste(page.document, clip, { at }));
+  const adding = paste(page.document, clip, { at });
+  dispatch(adding);
   canvasRef.current?.reveal(item("block", names[0] as string));
+  // What stands in a file has a value to look at only after a run, here of these constants alone.
+  const added = namesOf(adding.added, "block");
+  const inFiles = added.filter((_, i) => isObject(arrays[i]?.constant) && "file" in arrays[i].constant);
+  if (inFiles.length > 0 && page.run.state === "idle") studio.run(page.page, { to: inFiles });
 }
 
 function below({ x, y }: Point, count: number): Point {
