@@ -561,6 +561,22 @@ def test_check_says_everything_that_is_wrong(tmp_path, capsys):
     assert len(json.loads(capsys.readouterr().out)["problems"]) == 3
 
 
+def test_check_mentions_fixes(tmp_path, capsys):
+    product = {"op": "MatMul", "in": {"a": "x", "b": "x"}}
+    path = page(tmp_path, blocks={"x": const([[1, 2, 3]]), "product": product})
+    assert main(["check", path]) == 1
+    assert "    Fix: set transpose_b=True; or set transpose_a=True." in capsys.readouterr().out
+    assert main(["check", path, "--json"]) == 1
+    (told,) = json.loads(capsys.readouterr().out)["problems"]
+    assert told["fixes"] == ["set transpose_b=True", "set transpose_a=True"]
+
+
+def test_settings_have_no_fixes_that_were_not_tried(tmp_path, capsys):
+    path = page(tmp_path, blocks={"x": const(1)}, run={"feeds": {"x": [1, 2, 3]}})
+    assert main(["check", path]) == 1
+    assert "Fix:" not in capsys.readouterr().out
+
+
 def test_check_tells_machines_which_axis_is_at_fault_and_what_was_got(tmp_path, capsys):
     blocks = {
         "x": const([[1, 2, 3]]),

@@ -164,13 +164,15 @@ class PageBuilder:
         """Reports a problem of a block, which is skipped."""
         error.op = error.op or self.page.blocks[name].op
         error.block = self.prefix + name
-        if self.owner:
-            error.fixes = []  # the block is in another file, which this page cannot edit
+        if self.owner or self.page.blocks[name].op not in REGISTRY:
+            error.fixes = []  # for a block of another file, or of those that this one stands for
         self.skipped.add(name)
         self.report(self.owner or name, error)
 
     def report(self, name: str, error: OpError) -> None:
         """Adds a problem of the page or of a block of it. Too many abort the build."""
+        if not name:
+            error.fixes = []  # those of settings are proposals that nobody has tried
         self.problems.append((name, error))
         if len(self.problems) >= MAX_PROBLEMS:
             hint = "Correct these first."
@@ -342,4 +344,8 @@ def check_type(arg: str, symbol: Symbol, dtype: Any, shape: Any, whose: str) -> 
     """Refuses a symbol whose dtype or shape does not fit what is declared for it."""
     if symbol.dtype != dtype:
         raise problems.wrong_dtype(symbol.dtype, dtype, whose)
-    agreed(arg, symbol.spec, shape, f"the shape of {whose}", "Change one of the two.")
+    try:
+        agreed(arg, symbol.spec, shape, f"the shape of {whose}", "Change one of the two.")
+    except OpError as error:
+        error.fixes = []  # either of the two may be meant
+        raise
