@@ -17,7 +17,7 @@ import type {
   SaveRefused,
   Version,
 } from "../net/generated.ts";
-import type * as sync from "../net/sync.ts";
+import * as sync from "../net/sync.ts";
 
 export interface PageState {
   /** The server's number of the page. */
