@@ -114,3 +114,37 @@ def test_a_file_that_is_not_there_or_broken_is_named(tmp_path):
     (tmp_path / "broken").write_bytes(b"\x80\x04pickle")
     with pytest.raises(bb.OpError, match=r"Session\.path: must name a checkpoint"):
         session.restore(tmp_path / "broken")
+
+
+def test_a_snapshot_brings_variables_chance_and_queues_back():
+    with bb.Scope() as scope:
+        w = bb.variable(np.zeros(2, "float32"), name="w")
+        empty = ops.variable_v2(shape=[], dtype="float32", name="late")
+        ops.assign(empty, np.float32(3), name="set")
+        ops.assign_add(w, np.ones(2, "float32"), name="grow")
+        ops.random_uniform([3], dtype="float32", name="chance")
+        queue = ops.fifo_queue_v2(component_types=["float32"], shapes=[[]], name="queue")
+        ops.queue_enqueue_v2(queue, [np.float32(1)], name="put")
+        ops.queue_size_v2(queue, name="size")
+    session = bb.Session(scope, seed=1)
+    session.run([], targets=["grow", "put"])
+    kept = session.snapshot()
+    assert kept.bytes > 8
+    ahead = session.run("chance", targets=["grow", "put", "set"])
+    for _ in range(2):
+        session.restore(kept)
+        np.testing.assert_array_equal(session.value("w"), [1, 1])
+        assert session.run("size") == 1
+        with pytest.raises(bb.OpError, match="late"):
+            session.value("late")
+        np.testing.assert_array_equal(session.run("chance", targets=["grow", "put", "set"]), ahead)
+    np.testing.assert_array_equal(kept.values["w"], [1, 1])
+
+
+def test_a_snapshot_of_another_page_changes_nothing():
+    session = bb.Session(page())
+    session.run([], targets=["grow"])
+    kept = bb.Session(page(width=3)).snapshot()
+    with pytest.raises(bb.OpError, match=r"Session\.snapshot: must have .* for the variable w"):
+        session.restore(kept)
+    np.testing.assert_array_equal(session.value("w"), [1, 2])

@@ -10,6 +10,7 @@ import "./view/style/widgets.css";
 import "./view/style/search.css";
 import "./view/style/gallery.css";
 import "./view/style/dialogs.css";
+import "./view/style/runs.css";
 import type { Palette } from "./model/generated.ts";
 import { authenticate } from "./net/client.ts";
 import { retryLoad } from "./net/retry.ts";

@@ -55,6 +55,26 @@ _SEVERAL = (list, tuple)
 _ONE_TARGET = (str, Block, Symbol)
 
 
+class Snapshot:
+    """The values that a session kept at one moment, by name of block. They are shared with it, not copied: a
+    session replaces a value that changes.
+    """
+
+    def __init__(self, values: dict[str, Array]) -> None:
+        self.values = values
+
+    @property
+    def bytes(self) -> int:
+        return sum(map(_size, self.values.values()))
+
+    def names(self) -> list[str]:
+        return list(self.values)
+
+    def read(self, arg: str, name: str) -> Array:
+        value: Array = _handles.fresh(self.values[name])
+        return value
+
+
 class Session:
     """Runs blocks and keeps variables from one run to the next.
 
@@ -556,26 +576,46 @@ class Session:
             held = [b for b in self._savable() if b in self._values or _has_start(b)]
             safetensors.write(file, {block.name: self._value(block, Stop()) for block in held})
 
-    def restore(self, path: str | os.PathLike[str]) -> None:
-        """Reads variables from a file of `save`, of np.savez or from TensorFlow's checkpoint.
+    def snapshot(self) -> Snapshot:
+        """All that the session keeps from run to run: variables, RNG states, queues and readers."""
+        self._refuse_listeners("snapshot")
+        with self._running:
+            held = [b for b in self._savable() if b in self._values or _has_start(b)]
+            values = {block.name: self._value(block, Stop()) for block in held}
+            states = {b.name: _handles.fresh(v) for b, v in self._values.items() if _is_handle(b)}
+            return Snapshot(values | states)
+
+    def restore(self, path: str | os.PathLike[str] | Snapshot) -> None:
+        """Reads variables from a file of `save`, of np.savez or from TensorFlow's checkpoint; or goes back to
+        a snapshot.
 
         Every variable that has an initial value must be there, with its dtype and shape, or all stay as
-        they are.
+        they are. A snapshot brings queues and readers back too, and takes what it does not have away.
         """
         self._refuse_listeners("restore")
-        with self._running, _naming_path(), checkpoint("path", os.fsencode(path)) as saved:
-            there = set(saved.names())
-            wanted = [b for b in self._savable() if b.name in there or _has_start(b)]
-            with self._memory_budget(self._kept_bytes):
-                new = {block: _saved_value(saved, block) for block in wanted}
-            if self.memory_limit is not None:
-                total = sum(map(_size, (self._values | new).values()))
-                if total > self.memory_limit:
-                    error = _too_much_kept(total, self.memory_limit)
-                    error.op, error.arg = "Session", "path"
-                    raise error
-            self._values.update(new)
+        with self._running:
+            if isinstance(path, Snapshot):
+                kept = [b for b in self.graph or () if _is_kept_handle(b) and b.name in path.values]
+                self._values = self._saved_values(path, kept)
+            else:
+                with _naming_path(), checkpoint("path", os.fsencode(path)) as saved:
+                    self._values.update(self._saved_values(saved))
             self._count_anew()
+
+    def _saved_values(self, saved: Tensors, more: Sequence[Block] = ()) -> dict[Block, Array]:
+        """What was saved of each variable, and of these blocks."""
+        arg = "snapshot" if isinstance(saved, Snapshot) else "path"
+        there = set(saved.names())
+        wanted = [b for b in self._savable() if b.name in there or _has_start(b)]
+        with self._memory_budget(self._kept_bytes):
+            new = {block: _saved_value(saved, block, arg) for block in [*wanted, *more]}
+        if self.memory_limit is not None:
+            total = sum(map(_size, (self._values | new).values()))
+            if total > self.memory_limit:
+                error = _too_much_kept(total, self.memory_limit)
+                error.op, error.arg = "Session", arg
+                raise error
+        return new
 
     def _savable(self) -> list[Block]:
         """The blocks whose values a file can hold."""
@@ -698,6 +738,10 @@ def _is_handle(block: Block) -> bool:
     return bool(block.outputs[0].dtype == _handles.RESOURCE)
 
 
+def _is_kept_handle(block: Block) -> bool:
+    return holds_state(block) and _is_handle(block)
+
+
 def _has_start(block: Block) -> bool:
     return block.op.initial_rng_state is not None or block.initial is not None
 
@@ -724,22 +768,22 @@ def _too_much_kept(total: int, limit: int) -> OpMemoryError:
     )
 
 
-def _saved_value(saved: Tensors, block: Block) -> Array:
+def _saved_value(saved: Tensors, block: Block, arg: str) -> Array:
     spec = RNG_STATE if block.op.initial_rng_state else block.outputs[0].spec
     if block.name not in saved.names():
         raise _mistake(
             f"must have a tensor for the variable {block.name}",
-            "path",
+            arg,
             "Save it from the same page, or set the variable by Assign.",
         )
-    value = saved.read("path", block.name)
+    value = saved.read(arg, block.name)
     fits = spec.shape is None or len(spec.shape) == value.ndim
     fits = fits and all(n in (None, m) for n, m in zip(spec.shape or (), value.shape, strict=False))
     if value.dtype != spec.dtype or not fits:
         raise OpError(
             f"must have {spec} for the variable {block.name}",
             op="Session",
-            arg="path",
+            arg=arg,
             got=described(str(Spec.of(value))),
             hint="Save it from the same page, or set the variable by Assign.",
         )

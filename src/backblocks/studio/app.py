@@ -201,6 +201,11 @@ class Tab:
                 page.run(command)
             case m.Control():
                 page.control(command.what)
+            case m.Snapshot():
+                page.change_snapshot(command, self)
+            case m.CompareRuns():
+                changes = await page.compare_runs(command.first, command.second)
+                self.send(m.RunsCompared(command.request, changes))
             case m.Subscribe():
                 page.subscribe(self, command)
             case m.Export():

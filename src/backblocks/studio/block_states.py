@@ -6,7 +6,7 @@ import threading
 from collections.abc import Container, Iterable
 
 from backblocks.graph.events import Event
-from backblocks.studio.messages import BlockState
+from backblocks.studio.messages import BlockCost, BlockState
 
 _NOTABLE = 0.001
 """Seconds by which a block's time must differ to be sent again."""
@@ -26,6 +26,10 @@ class BlockStateTracker:
         self._done = 0
         """How many blocks had finished the step at the last event."""
         self.progress = 0.0
+        self._seconds: dict[str, float] = {}
+        """What each block took in all steps that were timed, but the first."""
+        self._first_seconds: dict[str, float] = {}
+        self._timed_steps = 0
 
     def start(self, blocks: Iterable[str]) -> None:
         """A run of these blocks starts."""
@@ -35,6 +39,33 @@ class BlockStateTracker:
             self._fresh = set()
             self._done = 0
             self.progress = 0.0
+            self._seconds, self._first_seconds = {}, {}
+            self._timed_steps = 0
+
+    def step_timed(self) -> None:
+        """A step has ended whose events were handled."""
+        with self._lock:
+            self._timed_steps += 1
+            if self._timed_steps == 1:
+                self._seconds, self._first_seconds = {}, self._seconds
+
+    def costs(self) -> tuple[int, list[BlockCost]]:
+        """In how many steps blocks were timed, the mean time of each, and the bytes of its outputs.
+
+        The first step also allocates memory and fills caches, so it counts only if it is the only one.
+        """
+        with self._lock:
+            steps = max(1, self._timed_steps - 1)
+            seconds = self._first_seconds if self._timed_steps == 1 else self._seconds
+            return steps, [
+                BlockCost(name, seconds.get(name, 0.0) / steps, state.bytes)
+                for name, state in self._now.items()
+            ]
+
+    def ran(self) -> int:
+        """How many blocks have run; their results may have been cached."""
+        with self._lock:
+            return sum(state.state in ("done", "cached") for state in self._now.values())
 
     def handle(self, name: str, event: Event) -> None:
         """Takes an event of the graph that concerns this block of the page."""
@@ -58,6 +89,7 @@ class BlockStateTracker:
                 case "finished":
                     state.state = "done"
                     state.seconds += event.seconds
+                    self._seconds[name] = self._seconds.get(name, 0.0) + event.seconds
                     state.bytes += event.bytes
                 case "failed":
                     state.state = "failed"

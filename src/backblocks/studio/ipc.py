@@ -18,7 +18,15 @@ from typing import Any, ClassVar, Literal
 import msgspec
 from msgspec import Struct, field
 
-from backblocks.studio.messages import Checked, ImportedArray, OmittedArray, Query
+from backblocks.studio.messages import (
+    BlockCost,
+    Checked,
+    ImportedArray,
+    KeptVariables,
+    OmittedArray,
+    Query,
+    Series,
+)
 
 HEAD = struct.Struct("<IIB")
 TEXT, BINARY = 0, 1
@@ -44,6 +52,8 @@ class StartRun(WorkerCommand):
     steps: int = 1
     to: list[str] = field(default_factory=list)
     allow_files: bool = False
+    run: int = 0
+    """Its number."""
 
 
 class UpdateDocument(WorkerCommand):
@@ -55,6 +65,15 @@ class UpdateDocument(WorkerCommand):
 
 class Control(WorkerCommand):
     what: Literal["pause", "go on", "step", "stop", "reset"]
+
+
+class ChangeSnapshot(WorkerCommand):
+    """Keeps, restores or deletes a snapshot. `SnapshotChanged` answers, or the `tab` is told why not."""
+
+    page: int
+    tab: int
+    what: Literal["keep", "restore", "delete"]
+    run: int = 0
 
 
 class Subscribe(WorkerCommand):
@@ -86,8 +105,9 @@ class ResendMonitors(WorkerCommand):
 
 
 WorkerCommands = (
-    StartRun | UpdateDocument | Control | Subscribe | TabQuery | WriteValue | ResendMonitors
-)
+    StartRun | UpdateDocument | Control | ChangeSnapshot | Subscribe | TabQuery | WriteValue
+    | ResendMonitors
+)  # fmt: skip
 
 
 class ValueWritten(Struct, tag=True):
@@ -103,7 +123,27 @@ class BlockNames(Struct, tag=True):
     names: dict[int, str]
 
 
-WorkerMessage = ValueWritten | BlockNames
+class RunMeasured(Struct, tag=True):
+    """What a run that is over leaves: its curves, and the mean cost of each block in the steps that were
+    timed. The `RunState` of its end follows.
+    """
+
+    run: int
+    first_step: int
+    curves: dict[str, Series]
+    timed_steps: int
+    blocks: list[BlockCost]
+
+
+class SnapshotChanged(Struct, tag=True):
+    """The snapshot of a run, after it was kept, deleted or restored."""
+
+    run: int
+    snapshot: KeptVariables | None
+    restored: bool = False
+
+
+WorkerMessage = ValueWritten | BlockNames | RunMeasured | SnapshotChanged
 
 
 # -- tasks ----------------------------------------------------------------------------------------
@@ -183,7 +223,19 @@ class SaveArrays(Task):
     target: str
 
 
-Tasks = CheckPage | EstimateMemory | ExportPage | ImportArrays | SaveArrays
+class ComparePages(Task):
+    """Compares two documents of a page, and gives a line for each change in what they compute."""
+
+    name = "compare these runs"
+    seconds = 20.0
+    result = list[str]
+
+    first: dict[str, Any]
+    second: dict[str, Any]
+    path: str
+
+
+Tasks = CheckPage | EstimateMemory | ExportPage | ImportArrays | SaveArrays | ComparePages
 
 ANSWER = struct.Struct("<IB")
 RESULT, REFUSED, FAILED = 0, 1, 2

@@ -9,14 +9,18 @@ from backblocks.ops._inputs import Array
 from backblocks.pages.builder import PageGraph
 from backblocks.studio.pin_lookup import PinLookup
 from backblocks.studio.run_plan import RunPlan
+from backblocks.studio.snapshots import Snapshots
 
 
 class LastValues:
-    """The last values by "block:pin", of an output or of an input; "block:pin[2]" of a list."""
+    """The last values by "block:pin", of an output or of an input; "block:pin[2]" of a list, and
+    "block:pin@3" of a variable in the snapshot of run 3.
+    """
 
     def __init__(self) -> None:
         self.outputs: dict[str, tuple[Array, int]] = {}
         """Each output with the step that gave it."""
+        self.snapshots = Snapshots()
         self.lookup = PinLookup(PageGraph(), {})
         self._step = 0
 
@@ -31,6 +35,9 @@ class LastValues:
         """The value, and the step that gave it."""
         if pin in self.outputs:
             return self.outputs[pin]
+        wire, _, run = pin.rpartition("@")
+        if wire and run.isdecimal():
+            return self.snapshots.value(wire, int(run), self.lookup.graph)
         symbol = self.lookup.input(pin)
         if symbol is not None:
             if (found := self.outputs.get(self.lookup.pin(symbol))) is not None:

@@ -154,6 +154,8 @@ class Run(ClientMessage, tag="run"):
     steps: Int = 1
     to: list[str] = field(default_factory=list)
     allow_files: bool = False
+    automatic: bool = False
+    """Whether the tab repeats a run after an edit: of such runs in a row the last is kept."""
 
 
 class Control(ClientMessage, tag="control"):
@@ -161,6 +163,25 @@ class Control(ClientMessage, tag="control"):
 
     page: Int
     what: Literal["pause", "go on", "step", "stop", "reset"]
+
+
+class Snapshot(ClientMessage, tag="snapshot"):
+    """Keeps the variables as they are, as the snapshot of the run that gave them; or restores or deletes the
+    snapshot of a `run`.
+    """
+
+    page: Int
+    what: Literal["keep", "restore", "delete"]
+    run: Int = 0
+
+
+class CompareRuns(ClientMessage, tag="compare runs"):
+    """Asks how the page changed between two runs; `RunsCompared` answers."""
+
+    page: Int
+    request: Int
+    first: Int
+    second: Int
 
 
 class Subscribe(ClientMessage, tag="subscribe"):
@@ -487,6 +508,14 @@ class RunState(ServerMessage, tag="run state"):
     """Set if the run waits for a yes: blocks that touch files."""
     stopped: bool = False
     """Whether the user ended it."""
+    run: int = 0
+    """The number of the run."""
+    ran: int = 0
+    """Once it is over, how many blocks have run."""
+    of: int = 0
+    """How many blocks were to run: those with problems count, and what needs them."""
+    problems: int = 0
+    """How many problems kept blocks from running."""
 
 
 class BlockState(Struct, omit_defaults=True):
@@ -574,6 +603,79 @@ class Series(Struct, omit_defaults=True):
     whole: bool = False
     """Whether each bin of the histogram is around one integer."""
     problem: str = ""
+
+
+class BlockCost(Struct, omit_defaults=True):
+    """The mean time of a block in a step, and the bytes of its outputs."""
+
+    block: str
+    seconds: float = 0.0
+    bytes: int = 0
+
+
+class KeptVariables(Struct, omit_defaults=True):
+    """A snapshot: the step and the bytes of its variables, and which of them are outputs on the page.
+
+    Queries take the value of one by its output and the run, as "weights:ref@3".
+    """
+
+    step: int
+    bytes: int
+    pins: list[str] = field(default_factory=list)
+
+
+class RunRecord(Struct, omit_defaults=True):
+    """A run that is kept: what it was asked, how it ended, its curves and what each block took."""
+
+    run: int
+    mode: Literal["once", "steps", "until", "free"]
+    started: float
+    """In seconds since 1970."""
+    steps: int = 1
+    to: list[str] = field(default_factory=list)
+    until: str = ""
+    seed: int | None = None
+    automatic: bool = False
+    edited: bool = False
+    """Whether the page was edited while it ran."""
+    lineage: int = 0
+    """Counts how often variables began anew: runs of the same lineage continue one another."""
+    end: Literal["", "done", "incomplete", "failed", "stopped"] = ""
+    """Empty while it runs; "incomplete" where problems kept blocks from running."""
+    problem: Problem | None = None
+    first_step: int = 0
+    step: int = 0
+    """The steps before it, and after it."""
+    seconds: float = 0.0
+    ran: int = 0
+    of: int = 0
+    problems: int = 0
+    peak_bytes: int = 0
+    curves: dict[str, Series] = field(default_factory=dict)
+    """Of each trend and number, sampled."""
+    timed_steps: int = 0
+    """In how many of its steps the blocks were timed."""
+    blocks: list[BlockCost] = field(default_factory=list)
+    """In the order of the page."""
+    snapshot: KeptVariables | None = None
+
+
+class Runs(ServerMessage, tag="runs"):
+    """The runs that are kept: the numbers of all, and those of them that are new or have changed."""
+
+    page: int
+    kept: list[int]
+    changed: list[RunRecord] = field(default_factory=list)
+    dropped: int = 0
+    """How many older ones were dropped."""
+    most_snapshots: int = 0
+
+
+class RunsCompared(ServerMessage, tag="runs compared"):
+    """What changed on the page between two runs, as `backblocks diff` says it."""
+
+    request: int
+    changes: list[str]
 
 
 class Monitored(ServerMessage, tag="monitored"):
@@ -799,10 +901,11 @@ Query = (
 """Commands about values, which the process that runs the page answers."""
 ClientMessages = (
     Open | Close | Change | Save | Revert | ListVersions | ListFiles
-    | DeleteDraft | KeepTabState | Run | Control | Subscribe | Export | Query
+    | DeleteDraft | KeepTabState | Run | Control | Snapshot | CompareRuns | Subscribe | Export | Query
 )  # fmt: skip
 ServerMessages = (
     Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files | Drafts
-    | Checked | RunState | BlockStates | Summaries | Monitored | ConsoleOutput | ElementTexts
+    | Checked | RunState | BlockStates | Summaries | Monitored | Runs | RunsCompared | ConsoleOutput
+    | ElementTexts
     | Statistics | Progress | FoundNonFinite | Explained | GradientChecked | Exported | Refused
 )  # fmt: skip

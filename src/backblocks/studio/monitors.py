@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import threading
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from backblocks.studio.summaries import if_finite, picture_of
 
 _MAX_POINTS = 200_000
 """The most points of a trend; beyond that every second one is dropped."""
+_MAX_KEPT = 4000
+"""The most points of all curves of a run that is over; each of them has 500 where there are eight."""
 _PICTURE_INTERVAL = 4
 """Updates between two of an image or histogram, which change as a whole."""
 _SIDE = 256
@@ -63,6 +66,19 @@ class _Trend:
             self.values = [series[::2] for series in self.values]
             self.sent = len(self.steps)
         return found
+
+    def since(self, step: int, most: int) -> Series:
+        """The points after a step: all, or evenly spaced ones and the last."""
+        first = bisect_right(self.steps, step)
+        count = len(self.steps) - first
+        stride = max(1, -(-count // most))
+        # From the end, so that the last is one of them.
+        taken = range(len(self.steps) - 1 - (count - 1) // stride * stride, len(self.steps), stride)
+        return Series(
+            [self.steps[i] for i in taken],
+            self.curves,
+            [[series[i] for i in taken] for series in self.values],
+        )
 
     def all(self, only_last: bool) -> Series:
         first = max(0, len(self.steps) - 1) if only_last else 0
@@ -159,6 +175,14 @@ class Monitors:
                 for name, trend in self._trends.items()
             }
             return found
+
+    def curves(self, after: int) -> dict[str, Series]:
+        """The curves of each trend and number after a step, sampled so that all have few points."""
+        with self._lock:
+            drawn = {name: trend for name, trend in self._trends.items() if trend.steps}
+            most = _MAX_KEPT // max(1, sum(len(trend.curves) for trend in drawn.values()))
+            found = {name: trend.since(after, max(2, most)) for name, trend in drawn.items()}
+            return {name: series for name, series in found.items() if series.steps}
 
     def _picture(self, name: str) -> Series:
         monitor, arrays = self._monitors[name], self._arrays[name]

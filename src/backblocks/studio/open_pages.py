@@ -457,7 +457,8 @@ class OpenPage:
                 command.steps,
                 command.to,
                 command.allow_files,
-            )
+            ),
+            command.automatic,
         )
 
     def control(self, what: str) -> None:
@@ -465,6 +466,21 @@ class OpenPage:
             self.run(m.Run(self.number))
         else:
             self.runner.control(what)
+
+    def change_snapshot(self, command: m.Snapshot, tab: Tab) -> None:
+        if command.what == "restore" and self.runner.state.state != "idle":
+            raise Refusal("Snapshots are restored between runs. Cancel this run first.")
+        self.runner.send(ipc.ChangeSnapshot(self.number, tab.number, command.what, command.run))
+
+    async def compare_runs(self, first: int, second: int) -> list[str]:
+        """What changed on the page between two runs that are kept."""
+        before, after = (self.runner.records.document(run) for run in (first, second))
+        if before is None or after is None:
+            raise Refusal("One of these runs is not in the list any longer. Choose another.")
+        found: list[str] = await self._pages.pool.run(
+            ipc.ComparePages(before, after, str(self.base_path))
+        )
+        return found
 
     async def export(self, to: Literal["python", "tensorflow", "page"]) -> Any:
         """The page as a text that needs no folder, and the arrays that it omits."""

@@ -26,6 +26,7 @@ from backblocks.studio.messages import (
     Summary,
 )
 from backblocks.studio.processes import ChildProcess, exit_reason
+from backblocks.studio.run_records import RunRecords
 
 STOP_TIMEOUT = 0.8
 """Seconds that a process has to stop before it is killed."""
@@ -117,6 +118,7 @@ class PageRunner:
         self._subscribed = ipc.Subscribe([], {})
         self._killing: asyncio.Task[None] | None = None
         self._stopped = False
+        self.records = RunRecords(page)
         self._written: dict[int, asyncio.Future[str]] = {}
 
     # -- commands ---------------------------------------------------------------------------
@@ -132,18 +134,22 @@ class PageRunner:
     def send(self, command: ipc.WorkerCommands) -> None:
         self.prepare().send(command)
 
-    def start(self, command: ipc.StartRun) -> None:
+    def start(self, command: ipc.StartRun, automatic: bool = False) -> None:
         self.prepare()
         if self.state.state != "idle":
             self.control("stop")
         self._stopped = False
-        self._set_state(RunState(self.page, "starting"))
+        command.run, runs = self.records.start(command, automatic)
+        self._set_state(RunState(self.page, "starting", run=command.run))
+        self._send(0, runs)
         self.send(command)
 
     def control(self, what: str) -> None:
         if self._process is None:
             return
         self._process.send(ipc.Control(what))  # type: ignore[arg-type]
+        if what == "reset":
+            self.records.variables_began_anew()
         if what in ("stop", "reset") and self.state.state != "idle" and self._killing is None:
             self._killing = asyncio.create_task(self._kill_after_timeout(self._process))
 
@@ -151,6 +157,7 @@ class PageRunner:
         """A run that is going on continues with the edited document."""
         if self._process is not None and self.state.state in ("running", "paused"):
             self._process.send(ipc.UpdateDocument(revision, document))
+            self.records.edited(self.state.run)
 
     def subscribe(self, pins: list[str], axes: dict[str, list[int]]) -> None:
         wanted = ipc.Subscribe(pins, axes)
@@ -174,6 +181,7 @@ class PageRunner:
     def resend(self, tab: int) -> None:
         """Sends the state of the last run to a tab that has just opened the page."""
         self._send(tab, self.state)
+        self._send(tab, self.records.all())
         if self.blocks:
             self._send(tab, BlockStates(self.page, 0, list(self.blocks.values())))
         if self.results:
@@ -201,10 +209,16 @@ class PageRunner:
     def _receive(self, process: RunProcess, kind: int, tab: int, data: bytes) -> None:
         if kind == ipc.BINARY and tab == 0:
             answer = ipc.decode_worker_message(data)
-            if isinstance(answer, ipc.BlockNames):
-                process.names = answer.names
-            elif (done := self._written.get(answer.request)) is not None:
-                done.set_result(answer.problem)
+            match answer:
+                case ipc.BlockNames():
+                    process.names = answer.names
+                case ipc.RunMeasured():
+                    self.records.measured(answer)
+                case ipc.SnapshotChanged():
+                    self._send(0, self.records.snapshot_changed(answer))
+                case ipc.ValueWritten():
+                    if (done := self._written.get(answer.request)) is not None:
+                        done.set_result(answer.problem)
             return
         if kind == ipc.BINARY:
             self._send(tab, data)
@@ -228,6 +242,8 @@ class PageRunner:
             self._cancel_kill()
         self.state = state
         self._send(0, state)
+        if state.state == "idle" and (runs := self.records.ended(state)) is not None:
+            self._send(0, runs)
 
     def _cancel_kill(self) -> None:
         if self._killing is not None:
@@ -252,7 +268,12 @@ class PageRunner:
             wrong.block, wrong.hint = block if was_running else "", _HINT
             if states := self._unfinished("" if self._stopped else block):
                 self._send(0, BlockStates(self.page, 0, states))
-            self._set_state(RunState(self.page, "idle", problem=wrong))
+            state = RunState(self.page, "idle", problem=wrong, run=self.state.run, problems=1)
+            if was_running:
+                done = [each.state in ("done", "cached") for each in self.blocks.values()]
+                state.ran, state.of = sum(done), len(done)
+            self._set_state(state)
+            self._send(0, self.records.process_ended())
         self.prepare()
 
     def _unfinished(self, failed: str) -> list[BlockState]:
@@ -264,7 +285,7 @@ class PageRunner:
         return states
 
 
-_HINT = "Another process was started; variables begin again."
+_HINT = "Another process was started; variables begin again, and snapshots are lost."
 
 
 def _exit_problem(code: int, stopped: bool) -> Problem:

@@ -26,6 +26,10 @@ _WATCHDOG_DELAY = 5
 """Seconds after its limit that a task ends its process itself, if there is no server to end it."""
 
 
+_MOST_CHANGES = 500
+"""Changes between two runs that are listed."""
+
+
 def _execute(task: ipc.Tasks) -> Any:
     """Executes a task. Imports that checks do not need are local: the first check should be quick."""
     match task:
@@ -42,6 +46,8 @@ def _execute(task: ipc.Tasks) -> Any:
             return constants(file, task.title, page, task.parts, task.is_folder)
         case ipc.SaveArrays():
             return _written(task)
+        case ipc.ComparePages():
+            return _compared(task)
 
 
 def _exported(task: ipc.ExportPage) -> tuple[str, list[OmittedArray]]:
@@ -54,6 +60,14 @@ def _exported(task: ipc.ExportPage) -> tuple[str, list[OmittedArray]]:
         return text, [OmittedArray(*each) for each in omitted]
     page = page_from_document(task.document, Path(task.path))
     return to_python(page) if task.to == "python" else to_tensorflow(page), []
+
+
+def _compared(task: ipc.ComparePages) -> list[str]:
+    from backblocks.pages.diff import diff
+    from backblocks.studio.run_plan import page_from_document
+
+    pages = (page_from_document(each, Path(task.path)) for each in (task.first, task.second))
+    return [str(change) for change in diff(*pages)][:_MOST_CHANGES]
 
 
 def _written(task: ipc.SaveArrays) -> bytes:

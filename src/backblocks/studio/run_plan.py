@@ -42,6 +42,10 @@ class RunPlan:
     """Blocks that touch files."""
     prints: bool
     """Whether blocks of it write to the terminal."""
+    asked: int
+    """How many blocks were to run: those that cannot because of a problem count."""
+    problems: int
+    """How many problems keep blocks from running."""
 
 
 def page_from_document(document: dict[str, Any], path: Path) -> Page:
@@ -57,6 +61,7 @@ def plan_run(command: StartRun) -> RunPlan:
     run = page.run
     asked = command.to or [*run.fetch, *run.targets]
     until = _until(page) if command.mode == "until" else ""
+    problems = 0
     if asked:
         monitors = _monitors(page, page.needed_for(asked) if command.to else page.blocks)
         wanted = [*asked, *_pins(monitors), *([until] if until else [])]
@@ -64,7 +69,8 @@ def plan_run(command: StartRun) -> RunPlan:
         needed = page.needed_for(wanted)
         targets = [name for name in wanted if ":" not in name and not _is_fed(graph, name)]
     else:  # all that is sound
-        graph = build(page).graph
+        built = build(page)
+        graph, problems = built.graph, len(built.problems)
         if until and until not in graph.wires:
             graph = page.graph(only=[until])  # says what is wrong with it
         monitors = _monitors(page, graph.expansions)
@@ -99,6 +105,8 @@ def plan_run(command: StartRun) -> RunPlan:
             if graph.page_block_of[block.name] in needed
         },
         prints=any(block.op.name in ("Print", "PrintV2") for block in graph),
+        asked=len(needed) if asked else len(page.blocks),
+        problems=problems,
     )
 
 

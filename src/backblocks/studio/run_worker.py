@@ -35,8 +35,10 @@ from backblocks.studio.last_values import LastValues
 from backblocks.studio.messages import (
     BlockStates,
     ConsoleOutput,
+    KeptVariables,
     Monitored,
     Problem,
+    Refused,
     RunState,
     ServerMessage,
     State,
@@ -49,6 +51,7 @@ from backblocks.studio.problems import own_block, problem
 from backblocks.studio.processes import enter_child_process, machine_bytes
 from backblocks.studio.query_handlers import QueryHandlers
 from backblocks.studio.run_plan import RunPlan, plan_run
+from backblocks.studio.snapshots import variable_pins
 from backblocks.studio.summaries import summary
 
 _TICK = 0.05
@@ -81,6 +84,12 @@ class Worker:
         self._paused = False
         self._singles = 0
         self._edited: ipc.UpdateDocument | None = None
+        self._snapshot_changes: list[ipc.ChangeSnapshot] = []
+        """What is to be done with snapshots, between two steps."""
+        self._run_number = self._variables_of = 0
+        """The run, and the one that gave the variables; 0 if that are their initial values."""
+        self._first_step = 0
+        """Steps before the run."""
         self._subscribed: list[str] = []
         self._axes: dict[str, list[int]] = {}
         """Rows and columns of pictures, as tabs name them."""
@@ -102,6 +111,7 @@ class Worker:
         self._send_to_server(ipc.ValueWritten(0))
         while True:
             self._run(self._runs.get())
+            self._change_snapshots()
 
     def _or_end(self, work: Any) -> None:
         """Ends the process if a thread fails: else the server would wait for ever."""
@@ -139,6 +149,11 @@ class Worker:
                 self._edited = command
             case ipc.Control():
                 self._control(command.what)
+            case ipc.ChangeSnapshot():
+                with self._controlled:
+                    self._snapshot_changes.append(command)
+                    self._controlled.notify_all()
+                self._runs.put(_WAKE)
             case ipc.Subscribe():
                 known, axes = set(self._subscribed), self._axes
                 self._subscribed, self._axes = command.pins, command.axes
@@ -179,12 +194,14 @@ class Worker:
 
     def _may_go_on(self, shown: bool) -> bool:
         """Whether another step is to run; waits while paused, once the last step is `shown`."""
+        self._change_snapshots()
         with self._controlled:
             holds = self._paused and shown and not self._singles
             if holds and self._started > self._stopped:
                 self._send_state("paused")
             while self._paused and shown and not self._singles and self._started > self._stopped:
                 self._controlled.wait()
+                self._change_snapshots()
             if self._paused and self._singles:
                 self._singles -= 1
             if self._started > self._stopped and not self._paused:
@@ -194,6 +211,8 @@ class Worker:
     # -- running --------------------------------------------------------------------------
 
     def _run(self, command: ipc.StartRun) -> None:
+        if command is _WAKE:
+            return
         if command is _RESET:
             self._reset()
             return
@@ -202,13 +221,18 @@ class Worker:
             self._paused, self._singles, self._edited = False, 0, None
             self._stop = Stop()
         self._state, self._since = "running", time.perf_counter()
+        self._run_number, self._first_step = command.run, self._step
         self._crash_marker[0] = ipc.NO_BLOCK
+        self._states.start(())
+        plan: RunPlan | None = None
+        problems = 0
         wrong: Problem | None = None
         needs: dict[str, str] = {}
         before: set[str] = set()
         stopped = False
         try:
             plan = self._plan = plan_run(command)
+            problems = plan.problems
             needs = {} if command.allow_files else plan.files
             if not needs:
                 session = self._use(plan)
@@ -219,6 +243,7 @@ class Worker:
             stopped = True
         except PageError as error:
             first = error.problems[0]
+            problems = len(error.problems) - 1
             wrong = problem(first, own_block(first.block, command.document.get("blocks", {})))
         except OpError as error:
             wrong = problem(error, self._block_of(error.block))
@@ -234,7 +259,28 @@ class Worker:
             traceback.print_exc()
             wrong = Problem(f"The studio failed: {error!r}.", self._last_started())
         self._states.end(wrong.block if wrong else "", before, stopped)
-        self._end(command, wrong, needs, self._started <= self._stopped)
+        asked = plan.asked if plan else len(command.document.get("blocks", {}))
+        self._send_measured()
+        self._send_changes(over=True)
+        self._send_summaries(self._subscribed)
+        self._send_state(
+            "idle",
+            problem=wrong,
+            needs_files=needs,
+            page=command.page,
+            stopped=self._started <= self._stopped,
+            ran=self._states.ran(),
+            of=asked,
+            problems=problems + (wrong is not None),
+        )
+
+    def _send_measured(self) -> None:
+        """Tells the server what the run leaves, for its list of runs."""
+        steps, costs = self._states.costs()
+        curves = self._monitors.curves(self._first_step)
+        self._send_to_server(
+            ipc.RunMeasured(self._run_number, self._first_step, curves, steps, costs)
+        )
 
     def _computed_before(self, error: OpError, block: str) -> set[str]:
         """The blocks upstream of one that failed; none where memory was refused before anything ran."""
@@ -271,6 +317,8 @@ class Worker:
             listens = due or slow or plan.prints
             with self._listening(session) if listens else contextlib.nullcontext():
                 over = self._step_once(session, plan, everything=due or small)
+            if listens:
+                self._states.step_timed()
             slow = time.perf_counter() - now > _SLOW
             left = None if left is None else left - 1
             shown = due or small
@@ -305,6 +353,7 @@ class Worker:
         self._crash_marker[0] = ipc.NO_BLOCK
         until = values.pop() if plan.until else None
         self._step += 1
+        self._variables_of = self._run_number
         got = dict(zip(wires, values, strict=True))
         for wire, value in got.items():
             if value is None:
@@ -334,24 +383,54 @@ class Worker:
         self._states.start(new.blocks)
         return new
 
-    def _end(
-        self, command: ipc.StartRun, wrong: Problem | None, needs: dict[str, str], stopped: bool
-    ) -> None:
-        self._send_changes(over=True)
-        self._send_summaries(self._subscribed)
-        self._send_state(
-            "idle", problem=wrong, needs_files=needs, page=command.page, stopped=stopped
-        )
-
     def _reset(self) -> None:
         if self._session is not None:
             self._session.reset()
-        self._step = 0
+        self._variables_of = 0
+        self._begin_at(0)
+
+    def _begin_at(self, step: int) -> None:
+        """Counts steps from there on, and tells tabs that monitors begin anew."""
+        self._step = step
         self._monitors.clear()
         if self._plan is not None:
             page = self._plan.command.page
             self._send_message(Monitored(page, self._monitors.all(), fresh=True))
-            self._send_message(RunState(page, self._state))
+            self._send_message(RunState(page, self._state, step, run=self._run_number))
+
+    # -- snapshots ------------------------------------------------------------------------
+
+    def _change_snapshots(self) -> None:
+        """Does what is to be done with snapshots; only the thread that runs may, between two steps."""
+        while self._snapshot_changes:
+            change = self._snapshot_changes.pop(0)
+            try:
+                self._send_to_server(self._change_snapshot(change))
+            except (OpError, MemoryError) as error:
+                text = str(error) or "There is not enough memory for it."
+                self._send_message(Refused(text, page=change.page), change.tab)
+
+    def _change_snapshot(self, change: ipc.ChangeSnapshot) -> ipc.SnapshotChanged:
+        session, plan, run = self._session, self._plan, change.run
+        if change.what == "delete":
+            self._values.snapshots.delete(run)
+            return ipc.SnapshotChanged(run, None)
+        if session is None or plan is None or (change.what == "keep" and not self._variables_of):
+            hint = "Run the page first."
+            raise OpError("needs variables that a run has given", op="Snapshots", hint=hint)
+        pins = variable_pins(plan.graph)
+        if change.what == "keep":
+            run, step = self._variables_of, self._step
+            bytes_kept = self._values.snapshots.keep(session, run, step)
+            return ipc.SnapshotChanged(run, KeptVariables(step, bytes_kept, pins))
+        step = self._values.snapshots.restore(session, run)
+        self._variables_of = run
+        self._begin_at(step)
+        for pin in pins:
+            self._values.outputs[pin] = self._values.value(f"{pin}@{run}")
+        self._unsent.update(pins)
+        self._send_summaries(self._subscribed)
+        return ipc.SnapshotChanged(run, None, restored=True)
 
     # -- reporting --------------------------------------------------------------------------
 
@@ -405,6 +484,9 @@ class Worker:
         needs_files: dict[str, str] | None = None,
         page: int = 0,
         stopped: bool = False,
+        ran: int = 0,
+        of: int = 0,
+        problems: int = 0,
     ) -> None:
         command = self._plan.command if self._plan else None
         report = self._session.report if self._session else Report()
@@ -423,6 +505,10 @@ class Worker:
                     problem=problem,
                     needs_files=needs_files or {},
                     stopped=stopped,
+                    run=self._run_number,
+                    ran=ran,
+                    of=of,
+                    problems=problems,
                 )
             )
 
@@ -478,6 +564,7 @@ class Worker:
 
 
 _RESET = ipc.StartRun(0, 0, {}, "", "once")
+_WAKE = ipc.StartRun(0, 0, {}, "", "once")
 
 
 def main() -> None:

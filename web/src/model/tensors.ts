@@ -27,7 +27,9 @@ export function tensorAt(graph: Graph, pin: string): Tensor | undefined {
   const block = pin.slice(0, pin.indexOf(":"));
   const view = graph.blocks.get(block);
   if (!view) return undefined;
-  const output = view.outputs.find((each) => keyOf(each.ref) === pin);
+  // A variable in the snapshot of a run is "block:pin@3".
+  const now = pin.replace(/@\d+$/, "");
+  const output = view.outputs.find((each) => keyOf(each.ref) === now);
   const key = pin.slice(block.length + 1);
   if (output) return { pin, block, name: output.info.name, ...constantOut(view, graph.document) };
   const input = view.inputs.find((each) => each.key === key);

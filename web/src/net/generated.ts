@@ -138,6 +138,8 @@ export interface Run {
   readonly steps?: number;
   readonly to?: readonly string[];
   readonly allow_files?: boolean;
+  /** Whether the tab repeats a run after an edit: of such runs in a row the last is kept. */
+  readonly automatic?: boolean;
 }
 
 /** Controls a run. `reset` resets variables and the count of steps. */
@@ -145,6 +147,26 @@ export interface Control {
   readonly kind: "control";
   readonly page: number;
   readonly what: "pause" | "go on" | "step" | "stop" | "reset";
+}
+
+/**
+ * Keeps the variables as they are, as the snapshot of the run that gave them; or restores or deletes the
+ * snapshot of a `run`.
+ */
+export interface Snapshot {
+  readonly kind: "snapshot";
+  readonly page: number;
+  readonly what: "keep" | "restore" | "delete";
+  readonly run?: number;
+}
+
+/** Asks how the page changed between two runs; `RunsCompared` answers. */
+export interface CompareRuns {
+  readonly kind: "compare runs";
+  readonly page: number;
+  readonly request: number;
+  readonly first: number;
+  readonly second: number;
 }
 
 /** Subscribes the tab to the summaries of these outputs, in place of those before. */
@@ -465,6 +487,14 @@ export interface RunState {
   readonly needs_files?: Readonly<Record<string, string>>;
   /** Whether the user ended it. */
   readonly stopped?: boolean;
+  /** The number of the run. */
+  readonly run?: number;
+  /** Once it is over, how many blocks have run. */
+  readonly ran?: number;
+  /** How many blocks were to run: those with problems count, and what needs them. */
+  readonly of?: number;
+  /** How many problems kept blocks from running. */
+  readonly problems?: number;
 }
 
 export interface BlockState {
@@ -548,6 +578,77 @@ export interface Series {
   /** Whether each bin of the histogram is around one integer. */
   readonly whole?: boolean;
   readonly problem?: string;
+}
+
+/** The mean time of a block in a step, and the bytes of its outputs. */
+export interface BlockCost {
+  readonly block: string;
+  readonly seconds?: number;
+  readonly bytes?: number;
+}
+
+/**
+ * A snapshot: the step and the bytes of its variables, and which of them are outputs on the page.
+ *
+ * Queries take the value of one by its output and the run, as "weights:ref@3".
+ */
+export interface KeptVariables {
+  readonly step: number;
+  readonly bytes: number;
+  readonly pins?: readonly string[];
+}
+
+/** A run that is kept: what it was asked, how it ended, its curves and what each block took. */
+export interface RunRecord {
+  readonly run: number;
+  readonly mode: "once" | "steps" | "until" | "free";
+  /** In seconds since 1970. */
+  readonly started: number;
+  readonly steps?: number;
+  readonly to?: readonly string[];
+  readonly until?: string;
+  readonly seed?: number | null;
+  readonly automatic?: boolean;
+  /** Whether the page was edited while it ran. */
+  readonly edited?: boolean;
+  /** Counts how often variables began anew: runs of the same lineage continue one another. */
+  readonly lineage?: number;
+  /** Empty while it runs; "incomplete" where problems kept blocks from running. */
+  readonly end?: "" | "done" | "incomplete" | "failed" | "stopped";
+  readonly problem?: Problem | null;
+  readonly first_step?: number;
+  /** The steps before it, and after it. */
+  readonly step?: number;
+  readonly seconds?: number;
+  readonly ran?: number;
+  readonly of?: number;
+  readonly problems?: number;
+  readonly peak_bytes?: number;
+  /** Of each trend and number, sampled. */
+  readonly curves?: Readonly<Record<string, Series>>;
+  /** In how many of its steps the blocks were timed. */
+  readonly timed_steps?: number;
+  /** In the order of the page. */
+  readonly blocks?: readonly BlockCost[];
+  readonly snapshot?: KeptVariables | null;
+}
+
+/** The runs that are kept: the numbers of all, and those of them that are new or have changed. */
+export interface Runs {
+  readonly kind: "runs";
+  readonly page: number;
+  readonly kept: readonly number[];
+  readonly changed?: readonly RunRecord[];
+  /** How many older ones were dropped. */
+  readonly dropped?: number;
+  readonly most_snapshots?: number;
+}
+
+/** What changed on the page between two runs, as `backblocks diff` says it. */
+export interface RunsCompared {
+  readonly kind: "runs compared";
+  readonly request: number;
+  readonly changes: readonly string[];
 }
 
 export interface Monitored {
@@ -777,6 +878,8 @@ export type ClientMessage =
   | KeepTabState
   | Run
   | Control
+  | Snapshot
+  | CompareRuns
   | Subscribe
   | Export
   | ReadSlice
@@ -802,6 +905,8 @@ export type ServerMessage =
   | BlockStates
   | Summaries
   | Monitored
+  | Runs
+  | RunsCompared
   | ConsoleOutput
   | ElementTexts
   | Statistics

@@ -4,6 +4,7 @@
  */
 
 import * as actions from "../model/actions.ts";
+import { mainRun } from "../model/runs.ts";
 import type { CoreStrings } from "../text/index.ts";
 import { layoutPage } from "./auto-layout.ts";
 import { copySelection, pasteText } from "./clipboard.ts";
@@ -255,9 +256,9 @@ const COMMANDS: readonly Command[] = [
   {
     id: "run",
     group: "run",
-    keys: ["Mod+Enter", "F5"],
+    keys: ["Mod+Enter", "F5", "F6"],
     whileTyping: true,
-    run: ({ page }) => studio.run(page),
+    run: ({ page, document }) => studio.run(page, mainRun(document)),
   },
   {
     id: "run here",
@@ -266,16 +267,6 @@ const COMMANDS: readonly Command[] = [
     whileTyping: true,
     when: hasBlocks,
     run: (page) => studio.run(page.page, { to: selectedBlocks(page) }),
-  },
-  {
-    id: "run steps",
-    group: "run",
-    keys: ["F6"],
-    whileTyping: true,
-    run: ({ page, document }) => {
-      const { steps, until } = document.run ?? {};
-      studio.run(page, until ? { mode: "until", steps: steps ?? 1 } : { mode: "steps", steps: steps ?? 1 });
-    },
   },
   {
     id: "run freely",
@@ -308,6 +299,20 @@ const COMMANDS: readonly Command[] = [
     run: ({ page }) => studio.control(page, "stop"),
   },
   { id: "reset", group: "run", keys: ["Shift+F8"], whileTyping: true },
+  {
+    id: "snapshot",
+    group: "run",
+    keys: ["Shift+S"],
+    when: ({ runs }) => runs.records.length > 0,
+    run: ({ page }) => studio.changeSnapshot(page, "keep"),
+  },
+  {
+    id: "next problem",
+    group: "run",
+    keys: ["F4"],
+    whileTyping: true,
+    when: ({ problems }) => problems.length > 0,
+  },
   {
     id: "target",
     group: "run",
@@ -342,6 +347,7 @@ const COMMANDS: readonly Command[] = [
   { id: "inspector", group: "view", keys: ["Alt+5"], whileTyping: true },
   { id: "monitors", group: "view", keys: ["Alt+6"], whileTyping: true },
   { id: "console", group: "view", keys: ["Alt+7"], whileTyping: true },
+  { id: "runs", group: "view", keys: ["Alt+8"], whileTyping: true },
   { id: "spotlight", group: "view", keys: ["S"] },
   { id: "minimap", group: "view", keys: ["Shift+M"] },
   { id: "help", group: "view", keys: ["?"] },

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { blockRects } from "../model/geometry.ts";
 import { graphOf } from "../model/graph.ts";
+import { NO_RUNS, NO_RUNS_VIEW } from "../model/runs.ts";
 import * as sync from "../net/sync.ts";
 import { linePage, ops } from "../testing/fixtures.ts";
 import { en } from "../text/en.ts";
@@ -96,6 +97,8 @@ describe("a command", () => {
       selection: new Set(),
       problems: [],
       run: { kind: "run state", page: 1, state: "idle" },
+      runs: NO_RUNS,
+      runsView: NO_RUNS_VIEW,
       saved: linePage,
       dirty: false,
       journaled: 1,

@@ -6,6 +6,7 @@ import { blockRects, type Rect } from "../model/geometry.ts";
 import { type Graph, graphOf, reach } from "../model/graph.ts";
 import { withoutPending } from "../model/history.ts";
 import type { Ops } from "../model/ops.ts";
+import { NO_RUNS, NO_RUNS_VIEW, type RunList, type RunsView } from "../model/runs.ts";
 import type { Viewport } from "../model/viewport.ts";
 import type {
   Checked,
@@ -36,6 +37,8 @@ export interface PageState {
   readonly checked?: Checked;
   readonly problems: readonly Problem[];
   readonly run: RunState;
+  readonly runs: RunList;
+  readonly runsView: RunsView;
   /** The document of its file, or the first one of a page without a file; null if the file is gone. */
   readonly saved: PageDocument | null;
   /** Whether the document differs from it. */
@@ -68,6 +71,8 @@ export function newPageState(message: Opened, synced: sync.SyncState, ops: Ops):
     selection: new Set(),
     problems: [],
     run: { ...IDLE, page: message.page },
+    runs: NO_RUNS,
+    runsView: NO_RUNS_VIEW,
     saved,
     dirty: differs(synced.document, saved),
     journaled: message.revision,

@@ -11,6 +11,7 @@ import type {
   FoundNonFinite,
   GradientChecked,
   ReadSlice,
+  RunsCompared,
   Statistics,
 } from "../net/generated.ts";
 
@@ -117,6 +118,18 @@ export class Requests {
       page,
       ...options,
     });
+  }
+
+  /** What changed on the page between two runs. */
+  async comparedRuns(page: number, first: number, second: number): Promise<readonly string[]> {
+    const { changes } = await this.ask<RunsCompared>((request) => ({
+      kind: "compare runs",
+      page,
+      request,
+      first,
+      second,
+    }));
+    return changes;
   }
 
   explain(page: number, block: string): Promise<Explained> {

@@ -8,6 +8,7 @@ import { diff, type Edit } from "../model/document.ts";
 import { endMergedStep, type History, NO_HISTORY, type PendingChange } from "../model/history.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
 import { pageTitle } from "../model/page-title.ts";
+import { mergeRuns, type RunsView } from "../model/runs.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
 import type {
   Changed,
@@ -374,6 +375,14 @@ export class Studio {
     this.update(page, (now) => ({ ...now, run: { ...IDLE, page } }));
   }
 
+  changeSnapshot(page: number, what: "keep" | "restore" | "delete", run = 0): void {
+    this.send({ kind: "snapshot", page, what, run });
+  }
+
+  viewRuns(page: number, view: Partial<RunsView>): void {
+    this.update(page, (now) => ({ ...now, runsView: { ...now.runsView, ...view } }));
+  }
+
   control(page: number, what: "pause" | "go on" | "step" | "stop" | "reset"): void {
     this.send({ kind: "control", page, what });
   }
@@ -417,6 +426,8 @@ export class Studio {
     "block states": (message) => live(message.page).applyStates(message),
     summaries: (message) => live(message.page).applyResults(message),
     monitored: (message) => live(message.page).applyMonitored(message),
+    runs: (message) => this.update(message.page, (now) => ({ ...now, runs: mergeRuns(now.runs, message) })),
+    "runs compared": (message) => this.requests.resolve(message.request, message),
     "console output": (message) => live(message.page).applyConsole(message),
     "element texts": (message) => this.requests.resolve(message.request, message),
     statistics: (message) => this.requests.measured(message),
@@ -569,7 +580,7 @@ export class Studio {
       return;
     const quick = (last.mode ?? "once") === "once" && (now.run.seconds ?? 1) < RERUN_LIMIT;
     const changed = live(page).changedHereSince(revision);
-    if (quick && changed) this.run(page, last);
+    if (quick && changed) this.run(page, { ...last, automatic: true });
   }
 
   private update(page: number, change: (now: PageState) => PageState): void {

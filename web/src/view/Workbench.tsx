@@ -3,7 +3,7 @@ import { type PageState, studio } from "../state/store.ts";
 import { useProblems } from "./active-page.ts";
 import { Canvas } from "./canvas/Canvas.tsx";
 import { Inspector, InspectorTools } from "./inspector/Inspector.tsx";
-import { Docs } from "./lazy.tsx";
+import { Docs, Runs } from "./lazy.tsx";
 import { Console } from "./panels/Console.tsx";
 import { Monitors } from "./panels/Monitors.tsx";
 import { Outline } from "./panels/Outline.tsx";
@@ -14,11 +14,12 @@ import { SearchBox } from "./panels/SearchBox.tsx";
 import { updateSettings, useSettings } from "./settings.ts";
 import { Splitter } from "./shell/Splitter.tsx";
 import { TabbedPanel } from "./shell/TabbedPanel.tsx";
-import { useInspectorStrings, useStrings } from "./strings.ts";
+import { useInspectorStrings, useRunsStrings, useStrings } from "./strings.ts";
 
 /** The workbench of a page: canvas, side panels and bottom panel. */
 export function Workbench({ page }: { page: PageState }): ReactElement {
   const t = useStrings();
+  const runs = useRunsStrings();
   const settings = useSettings();
   const problems = useProblems();
   const monitors = Object.keys(page.document.monitors ?? {}).length;
@@ -96,6 +97,12 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
                   show: () => <Monitors page={page} />,
                 },
                 { name: "console", label: t.console, show: () => <Console page={page.page} /> },
+                {
+                  name: "runs",
+                  label: runs.runs,
+                  count: page.runs.records.length,
+                  show: () => <Runs page={page} />,
+                },
               ]}
             />
           </>

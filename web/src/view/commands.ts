@@ -46,6 +46,7 @@ const GLOBAL_HANDLERS: Partial<Record<CommandId, () => void>> = {
   inspector: () => showPanel(useSettings.getState().inspectorDock, "inspector"),
   monitors: () => showPanel("bottom", "monitors"),
   console: () => showPanel("bottom", "console"),
+  runs: () => showPanel("bottom", "runs"),
   spotlight: () => toggle("spotlight"),
   minimap: () => toggle("minimap"),
   search: () => ui.openSearch(),
@@ -139,6 +140,16 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
   save: (page) => {
     if (page.path === "") ui.openDialog({ kind: "save as" });
     else studio.save(page.page);
+  },
+  "next problem": (page) => {
+    // The one after that of the selected block.
+    const [selected] = blocksOf(page);
+    const place = page.problems.findIndex(({ block }) => block && block === selected);
+    const next = page.problems[(place + 1) % page.problems.length];
+    if (next === undefined) return;
+    ui.announce(next.text);
+    if (next.block) ui.reveal(actions.item("block", next.block), next.arg || undefined);
+    else showPanel("bottom", "problems");
   },
   revert: ({ page }) => studio.revert(page),
   versions: ({ page }) => {

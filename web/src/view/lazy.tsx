@@ -44,6 +44,7 @@ export const Explain = lazyComponent(
 );
 export const Dialogs = lazyComponent(async () => (await import("./dialogs/Dialogs.tsx")).Dialogs);
 export const Docs = lazyComponent(async () => (await import("./panels/Docs.tsx")).Docs);
+export const Runs = lazyComponent(async () => (await import("./panels/Runs.tsx")).Runs);
 export const Trend = lazyComponent(async () => (await import("./canvas/Trend.tsx")).Trend);
 export const Markdown = lazyComponent(
   async () => (await import("./Markdown.tsx")).Markdown,

@@ -16,7 +16,7 @@ export interface Settings {
   bottomOpen: boolean;
   leftTab: "palette" | "outline";
   rightTab: "properties" | "docs" | "inspector";
-  bottomTab: "problems" | "inspector" | "monitors" | "console";
+  bottomTab: "problems" | "inspector" | "monitors" | "console" | "runs";
   inspectorDock: "bottom" | "right";
 }
 

@@ -22,6 +22,7 @@ import {
 } from "../model/geometry.ts";
 import { graphOf } from "../model/graph.ts";
 import type { OpInfo } from "../model/ops.ts";
+import { mainRun } from "../model/runs.ts";
 import type { ImportedArray } from "../net/generated.ts";
 import { type CommandId, executeCommand } from "../state/commands.ts";
 import { studio } from "../state/store.ts";
@@ -206,10 +207,9 @@ export const ui = {
       useUi.setState({ gallery: false });
       if (what.lesson !== undefined) {
         const document = studio.page(page)?.document ?? {};
-        const { steps, until } = document.run ?? {};
         if (Object.keys(document.monitors ?? {}).length > monitorsOnPage(document).length)
           updateSettings({ bottomOpen: true, bottomTab: "monitors" });
-        studio.run(page, steps || until ? { mode: until ? "until" : "steps", steps: steps ?? 1 } : {});
+        studio.run(page, mainRun(document));
       }
     } catch (error) {
       studio.notice("error", (error as Error).message);

@@ -1,8 +1,10 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo, type ReactElement, useContext, useEffect, useRef, useState } from "react";
 import { localizedTitle, type Monitor as MonitorFile, type MonitorSource } from "../../model/document.ts";
+import { earlierCurves, NO_RUNS, NO_RUNS_VIEW, type RunCurves } from "../../model/runs.ts";
 import type { Series } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
+import { useStudio } from "../../state/store.ts";
 import { Trend } from "../lazy.tsx";
 import { useSettings } from "../settings.ts";
 import { useStrings } from "../strings.ts";
@@ -45,6 +47,11 @@ export function MonitorBody({ name, monitor }: { name: string; monitor: MonitorF
     setSeries(live(page).series(name));
     return live(page).onMonitor(name, () => setSeries(live(page).series(name)));
   }, [page, name]);
+  const runs = useStudio((state) => state.pages[page]?.runs ?? NO_RUNS);
+  const hidden = useStudio((state) => (state.pages[page]?.runsView ?? NO_RUNS_VIEW).hidden);
+  const earlier = monitor.kind === "trend" ? earlierCurves(runs, hidden, name, series) : [];
+  if (earlier.length > 0 && !series?.problem)
+    return <Trend monitor={monitor} series={series ?? emptySeries(earlier)} earlier={earlier} />;
   if (series === undefined) return <div className="monitor-empty small">{t.nothingYet}</div>;
   if (series.problem) return <div className="monitor-empty small bad">{series.problem}</div>;
   const shows = monitor.shows ?? [];
@@ -53,6 +60,12 @@ export function MonitorBody({ name, monitor }: { name: string; monitor: MonitorF
   if (monitor.kind === "image") return <ImageMap monitor={monitor} series={series} />;
   if (monitor.kind === "histogram") return <Histogram shows={shows} series={series} />;
   return <div className="monitor-empty small">{t.unknownMonitor(monitor.kind)}</div>;
+}
+
+/** The series of a trend that has no points yet, with the curves that it had last. */
+function emptySeries(earlier: readonly RunCurves[]): Series {
+  const { curves = [] } = earlier.at(-1)?.series ?? {};
+  return { steps: [], curves, values: curves.map(() => []) };
 }
 
 function Numbers({ shows, series }: { shows: readonly MonitorSource[]; series: Series }): ReactElement {

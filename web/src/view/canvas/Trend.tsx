@@ -2,24 +2,46 @@ import { type KeyboardEvent, type ReactElement, useContext, useEffect, useRef, u
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Monitor } from "../../model/document.ts";
+import type { RunCurves } from "../../model/runs.ts";
 import type { Series } from "../../net/generated.ts";
-import { useStrings } from "../strings.ts";
+import { useRunsStrings, useStrings } from "../strings.ts";
 import { TabIndex } from "../widgets/ValidatedField.tsx";
 import { readColours } from "./colours.ts";
 import { CURVE_COLOURS, curveLabels, formatNumber } from "./monitor-labels.ts";
 
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
+const EARLIER_DASHES = [
+  [5, 3],
+  [2, 2],
+  [8, 3, 2, 3],
+  [12, 4],
+];
+const EARLIER_ALPHA = 0.6;
 
-/** A line chart of values over steps, which grows during a run. */
-export function Trend({ monitor, series }: { monitor: Monitor; series: Series }): ReactElement {
+interface Props {
+  monitor: Monitor;
+  series: Series;
+  /** Curves of other runs, drawn behind. */
+  earlier?: readonly RunCurves[];
+  /** The run of the curves, if it is to be told from others. */
+  run?: number;
+}
+
+const NO_CURVES: readonly RunCurves[] = [];
+
+/** A line chart of values over steps, which grows during a run, over the curves of earlier runs. */
+export function Trend({ monitor, series, earlier = NO_CURVES, run }: Props): ReactElement {
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const t = useStrings();
   const labels = curveLabels(monitor.shows ?? [], series, t);
   const names = labels.join("\n");
+  // By run and place of its curves; a change makes the plot anew.
+  const behind = earlier.map((each) => `${each.run} ${each.series.values?.length ?? 0}`).join("\n");
+  const runs = useRunsStrings();
   const { low, high } = monitor;
   const [themed, setThemed] = useState(0);
-  /** The index of the point under the cursor; null if it is not on the chart. */
+  /** The step under the cursor; null if it is not on the chart. */
   const [pointed, setPointed] = useState<number | null>(null);
   const tabIndex = useContext(TabIndex);
   useEffect(() => {
@@ -44,7 +66,7 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
         height: Math.max(holder.clientHeight, 60),
         legend: { show: false },
         cursor: { show: true, y: false },
-        hooks: { setCursor: [({ cursor }) => setPointed(cursor.idx ?? null)] },
+        hooks: { setCursor: [({ cursor, data }) => setPointed(data[0][cursor.idx ?? -1] ?? null)] },
         scales: { x: { time: false }, y: { range: (_plot, least, most) => rangeOf(least, most, low, high) } },
         axes: [
           { ...axis, size: 22, gap: 2 },
@@ -59,6 +81,16 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
             dash: DASHES[Math.floor(i / CURVE_COLOURS.length) % DASHES.length] as number[],
             points: { show: false },
           })),
+          ...earlier.flatMap((each, run) =>
+            (each.series.values ?? []).map((_, i) => ({
+              label: runs.runNumber(each.run),
+              stroke: colours[CURVE_COLOURS[i % CURVE_COLOURS.length] as "float"],
+              width: 1,
+              alpha: EARLIER_ALPHA,
+              dash: EARLIER_DASHES[run % EARLIER_DASHES.length] as number[],
+              points: { show: false },
+            })),
+          ),
         ],
       },
       [[]],
@@ -74,13 +106,18 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
       made.destroy();
       plot.current = null;
     };
-  }, [names, low, high, themed]);
+  }, [names, behind, low, high, themed]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a plot that was made anew has no data yet.
   useEffect(() => {
-    plot.current?.setData([series.steps ?? [], ...(series.values ?? [])] as uPlot.AlignedData);
-  }, [series, names, low, high, themed]);
+    const tables = [series, ...earlier.map((each) => each.series)].map(
+      ({ steps = [], values = [] }) => [steps, ...values] as uPlot.AlignedData,
+    );
+    plot.current?.setData(tables.length > 1 ? uPlot.join(tables) : (tables[0] as uPlot.AlignedData));
+  }, [series, names, behind, low, high, themed]);
   const steps = series.steps ?? [];
-  const at = pointed !== null && pointed < steps.length ? pointed : null;
+  // With other runs behind it, the chart has more steps than the series.
+  const found = pointed === null ? -1 : steps.findLastIndex((step) => step <= pointed);
+  const at = found < 0 ? null : found;
   /** Moves the cursor to a point, for those who have no pointer. */
   function key(event: KeyboardEvent) {
     const last = steps.length - 1;
@@ -109,7 +146,13 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
         {at !== null && <span className="soft">{t.atStep(steps[at] as number, null)}</span>}
         {labels.map((label, i) => (
           <span key={label} className={`key ${CURVE_COLOURS[i % CURVE_COLOURS.length]}`}>
+            {run !== undefined && `${runs.runNumber(run)} `}
             {label} <b>{formatNumber(series.values?.[i]?.at(at ?? -1))}</b>
+          </span>
+        ))}
+        {earlier.map((each) => (
+          <span key={each.run} className="key earlier">
+            {runs.runNumber(each.run)} <b>{formatNumber(each.series.values?.[0]?.at(-1))}</b>
           </span>
         ))}
       </div>

@@ -103,6 +103,10 @@ export const panes = {
       ...(same(now[other], which) && { [other]: null }),
     });
   },
+  /** Compares two tensors of a page. */
+  compare(page: number, a: string, b: string): void {
+    usePanes.setState({ a: { page, pin: a }, b: { page, pin: b } });
+  },
   compareBy(comparison: PanesState["comparison"]): void {
     usePanes.setState({ comparison });
   },

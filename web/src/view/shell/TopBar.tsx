@@ -1,20 +1,23 @@
-import { type KeyboardEvent, type ReactElement, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactElement, type ReactNode, useEffect, useRef, useState } from "react";
 import { setRun } from "../../model/actions.ts";
 import { pageTitle } from "../../model/page-title.ts";
+import { mainRun } from "../../model/runs.ts";
 import type { CommandId } from "../../state/commands.ts";
 import { commands, isEnabled } from "../../state/commands.ts";
 import { chordText } from "../../state/keybindings.ts";
 import { isJournaled, type PageState, studio, useStudio } from "../../state/store.ts";
+import type { RunsStrings } from "../../text/runs.en.ts";
 import { dispatch, usePage } from "../active-page.ts";
 import { formatDuration } from "../canvas/thumbnails.ts";
 import { commandItems } from "../context-menu.ts";
 import { useSettings } from "../settings.ts";
-import { useCoreStrings, useStrings } from "../strings.ts";
+import { useCoreStrings, useRunsStrings, useStrings } from "../strings.ts";
 import { ui, useUi } from "../ui.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
 export function TopBar(): ReactElement {
   const t = useStrings();
+  const { save } = useCoreStrings().commands;
   const page = usePage<PageState | null>((each) => each, null);
   return (
     <header className="topbar">
@@ -38,14 +41,14 @@ export function TopBar(): ReactElement {
             <CommandButton id="redo" icon="redo" />
           </div>
           <SaveState page={page} />
-          <CommandButton id="save" icon="save" label />
+          <CommandButton id="save" icon="save" label={save} />
         </>
       )}
     </header>
   );
 }
 
-/** The button of a command, with name and keybinding as tooltip. */
+/** The button of a command, with its name or label and keybinding as tooltip. */
 export function CommandButton({
   id,
   icon,
@@ -54,14 +57,14 @@ export function CommandButton({
 }: {
   id: CommandId;
   icon: IconName;
-  label?: boolean;
+  label?: string;
   main?: boolean;
 }): ReactElement {
   const core = useCoreStrings();
   // Rendered again when a page changes, since that may enable or disable the command.
   useStudio((state) => state.pages);
   const keys = commands.get(id)?.keys[0];
-  const name = core.commands[id];
+  const name = label ?? core.commands[id];
   return (
     <button
       type="button"
@@ -72,7 +75,7 @@ export function CommandButton({
       onClick={() => ui.run(id)}
     >
       <Icon name={icon} />
-      {label && name}
+      {label && <span className="label">{label}</span>}
     </button>
   );
 }
@@ -260,8 +263,16 @@ function PageTab({ number, page, current, tabIndex, onTake, onKeyDown }: PageTab
   );
 }
 
+/** The label of the run button: what it does. */
+function runLabel({ document }: PageState, t: RunsStrings): string {
+  const { mode, steps } = mainRun(document);
+  if (mode === "until") return t.runLabels.until(document.run?.until ?? "");
+  return mode === "steps" ? t.runLabels.steps(steps ?? 1) : t.runLabels.once;
+}
+
 function RunGroup({ page }: { page: PageState }): ReactElement {
   const t = useStrings();
+  const runs = useRunsStrings();
   const { state } = page.run;
   const busy = state === "running" || state === "starting";
   const steps = page.document.run?.steps ?? null;
@@ -278,7 +289,7 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
           </>
         ) : (
           <>
-            <CommandButton id="run" icon="play" label main />
+            <CommandButton id="run" icon="play" label={runLabel(page, runs)} main />
             <button
               type="button"
               className="button icon"
@@ -290,7 +301,7 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
                 ui.openMenu(
                   t.runOptions,
                   { x: box.left - 120, y: box.bottom + 4 },
-                  commandItems(["run", "run here", "run steps", "run freely", "step", "line", "reset"]),
+                  commandItems(["run here", "run freely", "line", "snapshot", "reset"]),
                 );
               }}
             >
@@ -307,7 +318,7 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
               onKeyDown={(event) => {
                 if (event.key !== "Enter") return;
                 event.currentTarget.blur();
-                ui.run("run steps");
+                ui.run("run");
               }}
               onBlur={(event) => {
                 const text = event.target.value.trim();
@@ -318,8 +329,7 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
                   dispatch(setRun(page.document, { steps: text === "" ? null : number }));
               }}
             />
-            <CommandButton id="run steps" icon="step" />
-            <CommandButton id="run freely" icon="free" />
+            <CommandButton id="step" icon="step" />
           </>
         )}
         <CommandButton id="reset" icon="reset" />
@@ -330,34 +340,64 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
 
 function RunState({ page: { run, problems } }: { page: PageState }): ReactElement {
   const t = useStrings();
+  const runs = useRunsStrings();
+  const { ran = 0, of = 0 } = run;
   const failed = run.problem !== null && run.problem !== undefined;
+  const incomplete = run.state === "idle" && ran < of && !run.stopped && (run.problems ?? 0) > 0;
   const parts = [
-    failed
-      ? t.failed
-      : run.stopped
-        ? t.stopped
-        : run.state === "idle" && (run.executed ?? 0) + (run.cached ?? 0) > 0
-          ? t.finished
-          : t.runStates[run.state],
+    incomplete
+      ? ""
+      : failed
+        ? t.failed
+        : run.stopped
+          ? t.stopped
+          : run.state === "idle" && (run.executed ?? 0) + (run.cached ?? 0) > 0
+            ? t.finished
+            : t.runStates[run.state],
     run.state !== "idle" || (run.step ?? 0) > 1 ? t.atStep(run.step ?? 0, run.steps ?? null) : "",
     (run.seconds ?? 0) > 0 ? formatDuration(run.seconds ?? 0) : "",
   ];
   const counts =
     (run.executed ?? 0) + (run.cached ?? 0) > 0 ? t.executed(run.executed ?? 0, run.cached ?? 0) : "";
   return (
-    <div className={failed ? "run-state failed" : "run-state"} role="status">
+    <div className={failed || incomplete ? "run-state failed" : "run-state"} role="status">
       <span>
+        {incomplete && (
+          <>
+            <ToProblem count={problems.length}>{runs.blocksRan(ran, of, run.problems ?? 0)}</ToProblem>
+            <br />
+          </>
+        )}
         {parts.filter((part) => part !== "").join(" · ")}
-        <br />
-        {problems.length > 0 && (failed || counts === "") ? (
-          <button type="button" className="link" onClick={() => ui.run("problems")}>
-            {t.problemCount(problems.length)}
-          </button>
-        ) : (
-          counts
+        {!incomplete && (
+          <>
+            <br />
+            {problems.length > 0 && (failed || counts === "") ? (
+              <ToProblem count={problems.length}>{t.problemCount(problems.length)}</ToProblem>
+            ) : (
+              counts
+            )}
+          </>
         )}
       </span>
     </div>
+  );
+}
+
+/** A text about problems; a click goes to the next one. */
+function ToProblem({ count, children }: { count: number; children: ReactNode }): ReactElement {
+  const keys = commands.get("next problem")?.keys[0] ?? "";
+  const name = useCoreStrings().commands["next problem"];
+  if (count === 0) return <>{children}</>;
+  return (
+    <button
+      type="button"
+      className="link"
+      title={`${name} (${chordText(keys)})`}
+      onClick={() => ui.run("next problem")}
+    >
+      {children}
+    </button>
   );
 }
 
