@@ -200,7 +200,7 @@ def test_a_snapshot_keeps_the_variables_and_is_restored(opened):
     assert third["lineage"] > kept["lineage"]
     assert variable(tab, page, "more:output_ref") == 4
     assert series(tab, "count") == ([4], [4])
-    tab.send("compute statistics", page=page, request=4, pin="n:ref@1", against="n:ref")
+    tab.send("compute statistics", page=page, request=4, pin="n:ref@1", against="more:output_ref")
     assert tab.hear("statistics", request=4)["mismatches"] == 1
 
 

@@ -51,7 +51,13 @@ export function MonitorBody({ name, monitor }: { name: string; monitor: MonitorF
   const hidden = useStudio((state) => (state.pages[page]?.runsView ?? NO_RUNS_VIEW).hidden);
   const earlier = monitor.kind === "trend" ? earlierCurves(runs, hidden, name, series) : [];
   if (earlier.length > 0 && !series?.problem)
-    return <Trend monitor={monitor} series={series ?? emptySeries(earlier)} earlier={earlier} />;
+    return (
+      <Trend
+        monitor={monitor}
+        series={series?.steps?.length ? series : emptySeries(earlier)}
+        earlier={earlier}
+      />
+    );
   if (series === undefined) return <div className="monitor-empty small">{t.nothingYet}</div>;
   if (series.problem) return <div className="monitor-empty small bad">{series.problem}</div>;
   const shows = monitor.shows ?? [];

@@ -40,15 +40,14 @@ export function Runs({ page }: { page: PageState }): ReactElement {
         <table className="runs-table">
           <thead>
             <tr>
-              <th>A</th>
-              <th>B</th>
+              <th>A, B</th>
               <th>{t.run}</th>
               <th>{t.settings}</th>
               <th>{t.end}</th>
               <th>{t.duration}</th>
               <th>{t.lastValue}</th>
-              <th>{t.inTrends}</th>
               <th>{t.snapshot}</th>
+              <th>{t.inTrends}</th>
               <th>{t.started}</th>
             </tr>
           </thead>
@@ -75,30 +74,32 @@ function RunRow(props: { page: PageState; record: RunRecord; current: boolean })
   const { hidden, ...view } = page.runsView;
   const number = page.page;
   const side = (name: "a" | "b") => (
-    <td>
-      <button
-        type="button"
-        className="button side"
-        aria-pressed={view[name] === run}
-        aria-label={t.compareAs[name](run)}
-        title={t.compareAs[name](run)}
-        onClick={() => {
-          const other = name === "a" ? "b" : "a";
-          studio.viewRuns(number, {
-            [name]: view[name] === run ? null : run,
-            ...(view[other] === run && { [other]: null }),
-          });
-        }}
-      >
-        {name.toUpperCase()}
-      </button>
-    </td>
+    <button
+      type="button"
+      className="button side"
+      aria-pressed={view[name] === run}
+      aria-label={t.compareAs[name](run)}
+      title={t.compareAs[name](run)}
+      onClick={() => {
+        const other = name === "a" ? "b" : "a";
+        studio.viewRuns(number, {
+          [name]: view[name] === run ? null : run,
+          ...(view[other] === run && { [other]: null }),
+        });
+      }}
+    >
+      {name.toUpperCase()}
+    </button>
   );
   const drawn = Object.values(record.curves ?? {}).some(({ steps = [] }) => steps.length > 1);
   return (
     <tr className={current ? "current" : ""} data-run={run}>
-      {side("a")}
-      {side("b")}
+      <td>
+        <span className="group">
+          {side("a")}
+          {side("b")}
+        </span>
+      </td>
       <td>
         <button
           type="button"
@@ -118,6 +119,31 @@ function RunRow(props: { page: PageState; record: RunRecord; current: boolean })
       <td className="mono">{record.end ? formatDuration(record.seconds ?? 0) : ""}</td>
       <td className="mono">{lastValue(record)}</td>
       <td>
+        {snapshot && (
+          <span className="run-snapshot">
+            <button
+              type="button"
+              className="button"
+              aria-label={t.restoreRun(run)}
+              title={`${t.restoreRun(run)} (${t.snapshotAt(snapshot.step, formatBytes(snapshot.bytes))})`}
+              disabled={page.run.state !== "idle"}
+              onClick={() => studio.changeSnapshot(number, "restore", run)}
+            >
+              {t.restore}
+            </button>
+            <button
+              type="button"
+              className="button icon plain"
+              aria-label={t.deleteSnapshot(run)}
+              title={t.deleteSnapshot(run)}
+              onClick={() => studio.changeSnapshot(number, "delete", run)}
+            >
+              <Icon name="trash" />
+            </button>
+          </span>
+        )}
+      </td>
+      <td>
         {drawn && (
           <input
             type="checkbox"
@@ -131,33 +157,7 @@ function RunRow(props: { page: PageState; record: RunRecord; current: boolean })
           />
         )}
       </td>
-      <td>
-        {snapshot && (
-          <span className="run-snapshot">
-            <button
-              type="button"
-              className="button"
-              aria-label={t.restoreRun(run)}
-              title={t.restoreRun(run)}
-              disabled={page.run.state !== "idle"}
-              onClick={() => studio.changeSnapshot(number, "restore", run)}
-            >
-              {t.restore}
-            </button>
-            <span className="soft">{t.snapshotAt(snapshot.step, formatBytes(snapshot.bytes))}</span>
-            <button
-              type="button"
-              className="button icon plain"
-              aria-label={t.deleteSnapshot(run)}
-              title={t.deleteSnapshot(run)}
-              onClick={() => studio.changeSnapshot(number, "delete", run)}
-            >
-              <Icon name="trash" />
-            </button>
-          </span>
-        )}
-      </td>
-      <td>{t.time(new Date(record.started * 1000))}</td>
+      <td className="mono">{t.time(new Date(record.started * 1000))}</td>
     </tr>
   );
 }
@@ -249,11 +249,11 @@ function Blocks({ record }: { record: RunRecord }): ReactElement {
                   </td>
                   <td className="mono">{formatDuration(seconds)}</td>
                   <td className="mono">{formatBytes(bytes)}</td>
-                  <td>
+                  <td className="mono">
                     <span className="share-bar">
                       <span style={{ width: `${largest > 0 ? (100 * seconds) / largest : 0}%` }} />
                     </span>
-                    <span className="mono">{percent(seconds, total)}</span>
+                    {percent(seconds, total)}
                   </td>
                 </tr>
               ))}
