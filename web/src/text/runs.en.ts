@@ -16,7 +16,6 @@ export const runsEn = {
     steps: (steps: number) => `Run ${number.format(steps)} steps`,
     until: (output: string) => `Run until ${output}`,
   },
-  singleStep: "Run one step",
   blocksRan: (ran: number, of: number, problems: number) =>
     `${number.format(ran)} of ${count(of, "block", "blocks")} ran, ${count(problems, "problem", "problems")}`,
   none: "No runs yet. Run the page, and each run is listed here.",
@@ -54,7 +53,6 @@ export const runsEn = {
   snapshotAt: (step: number, bytes: string) => `step ${number.format(step)}, ${bytes}`,
   restore: "Restore",
   restoreRun: (run: number) => `Restore the variables of run ${run}`,
-  restored: (run: number) => `The variables of run ${run} are restored.`,
   deleteSnapshot: (run: number) => `Delete the snapshot of run ${run}`,
   blocksOf: (run: number) => `Blocks of run ${run}`,
   timedIn: (steps: number) =>
@@ -74,7 +72,6 @@ export const runsEn = {
   compareVariable: (pin: string) => `Compare ${pin} in the inspector`,
   noWeights: (runs: string) => `Without a snapshot: ${runs}. Take one after a run to compare its variables.`,
   noVariables: "The page has no variables.",
-  noProblem: "No problems.",
 };
 
 export type RunsStrings = Translation<typeof runsEn>;

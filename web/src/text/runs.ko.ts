@@ -12,7 +12,6 @@ export const runsKo: RunsStrings = {
     steps: (steps) => `${number.format(steps)}스텝 실행`,
     until: (output) => `${output}까지 실행`,
   },
-  singleStep: "한 스텝 실행",
   blocksRan: (ran, of, problems) =>
     `블록 ${number.format(of)}개 중 ${number.format(ran)}개 실행, 문제 ${number.format(problems)}개`,
   none: "아직 실행하지 않았습니다. 페이지를 실행하면 여기에 기록됩니다.",
@@ -50,7 +49,6 @@ export const runsKo: RunsStrings = {
   snapshotAt: (step, bytes) => `${number.format(step)}스텝, ${bytes}`,
   restore: "복원",
   restoreRun: (run) => `실행 ${run}의 변수 복원`,
-  restored: (run) => `실행 ${run}의 변수를 복원했습니다.`,
   deleteSnapshot: (run) => `실행 ${run}의 스냅샷 삭제`,
   blocksOf: (run) => `실행 ${run}의 블록`,
   timedIn: (steps) => `시간을 잰 ${number.format(steps)}스텝의 평균입니다.`,
@@ -69,5 +67,4 @@ export const runsKo: RunsStrings = {
   compareVariable: (pin) => `인스펙터에서 ${pin} 비교`,
   noWeights: (runs) => `스냅샷이 없습니다: ${runs}. 변수를 비교하려면 실행한 뒤 스냅샷을 만드세요.`,
   noVariables: "페이지에 변수가 없습니다.",
-  noProblem: "문제가 없습니다.",
 };
