@@ -206,7 +206,7 @@ test("two runs are compared: settings, changes, curves, and variables in the ins
 
 test("runs survive a reload of the tab; when the process ends, what is lost is said", async () => {
   await page.reload();
-  await page.locator(".file-list button", { hasText: "counting.page.json" }).click();
+  await page.locator("#block-more").waitFor();
   await toPanel(page, "Alt+8", "runs");
   await row(1).waitFor();
   expect(await row(1).getByRole("button", { name: "Restore" }).count()).toBe(1);

@@ -57,7 +57,7 @@ describe("keys", () => {
     const field = { undo: false, redo: false };
     expect(commandFor(pressed("c"), field, false)).toBeUndefined();
     expect(commandFor(pressed("s", "ctrl"), field, false)).toBe("save");
-    expect(commandFor(pressed("F6"), field, false)).toBe("run steps");
+    expect(commandFor(pressed("F6"), field, false)).toBe("run");
   });
 
   test("a text field undoes and redoes its own changes before those of the page", () => {
