@@ -20,7 +20,7 @@ let expected: number[][];
 
 beforeAll(async () => {
   opened = await open();
-  expected = library(CODE) as number[][];
+  expected = (await library(CODE)) as number[][];
 });
 afterAll(async () => {
   await opened?.end();
@@ -99,7 +99,7 @@ test("the docs at a block have its whole formula in sight", async () => {
   await page.click("#tab-docs");
   const formula = page.locator(".docs .formula");
   const code = "import json; from backblocks.ops import REGISTRY as ops";
-  const lines = library(`${code}; print(json.dumps(ops["MaxPool3DGrad"].formula.splitlines()))`);
+  const lines = await library(`${code}; print(json.dumps(ops["MaxPool3DGrad"].formula.splitlines()))`);
   await expect.poll(() => formula.locator("div").allTextContents()).toEqual(lines);
   await expect.poll(() => formula.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
   await page.click("#tab-properties");

@@ -391,13 +391,13 @@ describe("out and in", () => {
     await page.click("#block-loose .block-title");
     await page.keyboard.press("Delete");
     const { bytes } = await exported("Python");
-    const found = library(`
+    const found = (await library(`
 import contextlib, io, json
 text = io.StringIO()
 with contextlib.redirect_stdout(text):
     exec(${JSON.stringify(bytes.toString())})
 print(json.dumps(text.getvalue()))
-`) as string;
+`)) as string;
     expect(found).toMatch(/1\.?0?,? +2\.?0?,? +3/);
   });
 
@@ -410,18 +410,18 @@ print(json.dumps(text.getvalue()))
 
   test("arrays that are dropped become constants", async () => {
     await chain();
-    const npy = library(`
+    const npy = (await library(`
 import base64, io, json, numpy as np
 file = io.BytesIO()
 np.save(file, np.array([[1.5, -2.0], [np.inf, 0.1]], dtype=np.float32))
 print(json.dumps(base64.b64encode(file.getvalue()).decode()))
-`) as string;
-    const npz = library(`
+`)) as string;
+    const npz = (await library(`
 import base64, io, json, numpy as np
 file = io.BytesIO()
 np.savez_compressed(file, weights=np.arange(6, dtype=np.int64).reshape(2, 3).T)
 print(json.dumps(base64.b64encode(file.getvalue()).decode()))
-`) as string;
+`)) as string;
     await dropFile(page, "numbers.npy", Buffer.from(npy, "base64"));
     await dropFile(page, "more.npz", Buffer.from(npz, "base64"));
     for (const name of ["numbers", "weights"]) await page.waitForSelector(`#block-${name}`);

@@ -3,19 +3,24 @@
 import { rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { launch, Studio } from "./harness.ts";
 
 let studio: Studio;
 let browser: Browser;
 
-beforeEach(async () => {
-  studio = new Studio();
+beforeAll(async () => {
   browser = await launch();
+});
+afterAll(async () => {
+  await browser?.close();
+});
+beforeEach(() => {
+  studio = new Studio();
 });
 afterEach(async () => {
   delete process.env.BACKBLOCKS_PASSWORD;
-  await browser.close();
+  await Promise.all(browser.contexts().map((each) => each.close()));
   await studio.end();
 });
 

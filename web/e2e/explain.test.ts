@@ -329,14 +329,14 @@ describe("max pooling and its gradient", () => {
     };
     await expect.poll(quiet).toEqual([]);
     await page.mouse.move(box.x + 12, box.y + 30);
-    const [value, window, winner] = library(`
+    const [value, window, winner] = (await library(`
 import json, numpy as np, backblocks as bb
 from backblocks import examples
 page = bb.open_page(examples.path("lesson_max_pool"))
 x = np.array(page.blocks["volume"].attrs["value"]["value"])[0, :2, :2, :2, 0]
 place = np.unravel_index(x.argmax(), x.shape)
 print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
-`) as [number, string, number[]];
+`)) as [number, string, number[]];
     await statusIs(`output[0,0,0,0,0] = ${value}, maximum of input${window}, at [${winner.join(",")}]`);
     await lit(["volume:output", "pool:output", "grad:output", "back:output"], 100);
     expect(await sent()).toEqual([]);

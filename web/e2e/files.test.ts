@@ -138,7 +138,7 @@ test("a selection becomes a page of its own that gives the same numbers as a blo
 });
 
 test.each(["npz", "safetensors"])("arrays of a dropped %s file become constants", async (kind) => {
-  const made = library(`
+  const made = (await library(`
 import base64, io, json, struct
 import numpy as np
 arrays = {"weights": np.array([[1.5, -2], [0, 4]], "float32"), "steps": np.array([1, 2, 3], "int64")}
@@ -155,7 +155,7 @@ else:
     text = json.dumps(head).encode()
     out.write(struct.pack("<Q", len(text)) + text + body)
 print(json.dumps(base64.b64encode(out.getvalue()).decode()))
-`) as string;
+`)) as string;
   await newPage(page, { start: CONST });
   await dropFile(page, `arrays.${kind}`, Buffer.from(made, "base64"));
   await page.waitForSelector("#block-steps");
@@ -173,15 +173,15 @@ async function exported(kind: string): Promise<{ name: string; bytes: Buffer }> 
 }
 
 /** Writes an npy file into the folder of the studio. */
-function write(name: string, array: string): void {
+async function write(name: string, array: string): Promise<void> {
   const file = JSON.stringify(path.join(opened.studio.folder, name));
-  library(`import numpy as np; np.save(${file}, ${array}); print("null")`);
+  await library(`import numpy as np; np.save(${file}, ${array}); print("null")`);
 }
 
 test.each(["PNG", "SVG", "HTML", "JSON"])(
   "a %s file has the arrays of the page's files inside, and gives the same numbers in an empty folder",
   async (kind) => {
-    write("w.npy", "(np.arange(300) / 7).astype('float32')");
+    await write("w.npy", "(np.arange(300) / 7).astype('float32')");
     const value = { dtype: "float32", shape: [300], file: "w.npy" };
     await newPage(page, {
       w: { op: "Const", attrs: { value } },
@@ -191,7 +191,7 @@ test.each(["PNG", "SVG", "HTML", "JSON"])(
     await page.waitForSelector("#block-minus .live-mark.done");
     const wanted = await valuesOf("minus", 100);
     const { name, bytes } = await exported(kind);
-    const [here, there] = [opened, await open()];
+    const [here, there] = [opened, await open({ browser: opened.browser })];
     try {
       [opened, page] = [there, there.page];
       await page.waitForSelector(".card");
@@ -212,7 +212,7 @@ test.each(["PNG", "SVG", "HTML", "JSON"])(
 );
 
 test("an export says which constants stay behind, and why", async () => {
-  write("huge.npy", "np.zeros(262_145, 'bool')");
+  await write("huge.npy", "np.zeros(262_145, 'bool')");
   const constant = (dtype: string, file: string) => ({ op: "Const", attrs: { value: { dtype, file } } });
   await newPage(page, { huge: constant("bool", "huge.npy"), lost: constant("float32", "lost.npy") });
   const { bytes } = await exported("SVG");

@@ -1,9 +1,12 @@
 /** Test harness: a real studio on a temporary folder, and a real browser. */
 
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
@@ -25,15 +28,25 @@ function browserPath(): string {
   return found;
 }
 
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return String(port);
+}
+
 export class Studio {
   readonly folder = mkdtempSync(path.join(tmpdir(), "studio-folder-"));
   readonly state = mkdtempSync(path.join(tmpdir(), "studio-state-"));
   private process: ChildProcess | null = null;
   address = "";
 
+  /** Starts it at a port that no other test takes while it is started again; `args` may have another. */
   async start(...args: string[]): Promise<string> {
     const [command, ...first] = COMMAND as [string, ...string[]];
-    const child = spawn(command, [...first, ".", "--no-browser", ...args], {
+    const child = spawn(command, [...first, ".", "--no-browser", "--port", await freePort(), ...args], {
       cwd: this.folder,
       env: { ...process.env, XDG_STATE_HOME: this.state },
       stdio: ["ignore", "pipe", "inherit"],
@@ -107,12 +120,17 @@ export async function open(
     args?: string[];
     /** Whether panels are as for a first visit; else all are open, whatever the size of the screen. */
     firstVisit?: boolean;
+    /** One that is running already: the page gets a profile of its own in it. */
+    browser?: Browser;
     prepare?(studio: Studio): void;
   } = {},
 ): Promise<Opened> {
   const studio = new Studio();
   options.prepare?.(studio);
-  const [address, browser] = await Promise.all([studio.start(...(options.args ?? [])), launch()]);
+  const [address, browser] = await Promise.all([
+    studio.start(...(options.args ?? [])),
+    options.browser ?? launch(),
+  ]);
   const context = await browser.newContext({
     viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
     locale: options.language ?? "en",
@@ -138,7 +156,7 @@ export async function open(
     page,
     errors,
     async end() {
-      await browser.close();
+      await (options.browser ? context : browser).close();
       await studio.end();
     },
   };
@@ -235,10 +253,41 @@ export async function dropFile(page: Page, name: string, bytes: Buffer): Promise
   );
 }
 
-/** Runs Python code with the library of the studio, and parses the JSON that it prints. */
-export function library(code: string): unknown {
+/** Runs each line of code that it reads, and writes what that printed and how it failed. */
+const RUN_LINES = `
+import contextlib, io, json, sys, traceback
+for line in sys.stdin:
+    printed, failed = io.StringIO(), ""
+    try:
+        with contextlib.redirect_stdout(printed):
+            exec(json.loads(line), {})
+    except Exception:
+        failed = traceback.format_exc()
+    print(json.dumps([printed.getvalue(), failed]), flush=True)
+`;
+
+/** One Python process for all code of a test file: importing takes longer than most of it. Ends with its input. */
+function startPython(): (code: string) => Promise<[printed: string, failed: string]> {
   const python = path.join(path.dirname(COMMAND[0] as string), "python");
-  return JSON.parse(execFileSync(python, ["-c", code], { encoding: "utf8" }));
+  const child = spawn(python, ["-c", RUN_LINES], { stdio: ["pipe", "pipe", "inherit"] });
+  for (const each of [child, child.stdin as Socket, child.stdout as Socket]) each.unref();
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return async (code) => {
+    child.stdin.write(`${JSON.stringify(code)}\n`);
+    const { value, done } = await lines.next();
+    if (done) throw new Error("The Python process has ended.");
+    return JSON.parse(value);
+  };
+}
+
+let python: ReturnType<typeof startPython> | null = null;
+
+/** Runs Python code with the library of the studio, and parses the JSON that it prints. */
+export async function library(code: string): Promise<unknown> {
+  python ??= startPython();
+  const [printed, failed] = await python(code);
+  if (failed) throw new Error(failed);
+  return JSON.parse(printed);
 }
 
 /** The elements in the list of the inspector, by name. */

@@ -64,7 +64,7 @@ beforeAll(async () => {
   opened = await openInspector(BLOCKS);
   page = opened.page;
   inspector = inspecting(page);
-  expected = library(LIBRARY) as Expected;
+  expected = (await library(LIBRARY)) as Expected;
 });
 afterAll(async () => {
   await opened?.end();
@@ -204,7 +204,7 @@ describe("by mouse", () => {
       .poll(() => page.evaluate(() => navigator.clipboard.readText()))
       .toMatch(/^np\.array\(\[\[\[\[\[/);
     const text = await page.evaluate(() => navigator.clipboard.readText());
-    expect(library(`import json, numpy as np; print(json.dumps(float((${text}).max())))`)).toBeCloseTo(
+    expect(await library(`import json, numpy as np; print(json.dumps(float((${text}).max())))`)).toBeCloseTo(
       expected.high,
     );
   });

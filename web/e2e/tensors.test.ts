@@ -106,7 +106,7 @@ describe.each(Object.entries(TYPES))("%s", (dtype, [, python]) => {
     await inspector.choose("Copy as NumPy");
     await expect.poll(clipboard).toContain("np.array(");
     const text = await clipboard();
-    const same = library(`${PYTHON}
+    const same = await library(`${PYTHON}
 ${SAME}
 print(json.dumps(bool(same(${text}, ${want}))))`);
     expect(same, text).toBe(true);
@@ -117,7 +117,7 @@ print(json.dumps(bool(same(${text}, ${want}))))`);
     await inspector.select(`of-${dtype}`);
     await inspector.choose("Copy slice as CSV");
     await expect.poll(clipboard).toContain(",");
-    const rows = library(`${PYTHON}
+    const rows = await library(`${PYTHON}
 import csv, io
 cells = [cell for row in csv.reader(io.StringIO(${JSON.stringify(await clipboard())}, newline="")) for cell in row]
 want = ${want}.ravel()
@@ -145,7 +145,7 @@ else:
     }
     const [download] = await Promise.all([page.waitForEvent("download"), item.click()]);
     const file = readFileSync(await download.path()).toString("base64");
-    const same = library(`${PYTHON}
+    const same = await library(`${PYTHON}
 import base64, io
 ${SAME}
 want = ${want}

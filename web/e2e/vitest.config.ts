@@ -7,8 +7,8 @@ export default defineConfig({
     // Generous, for busy machines.
     testTimeout: 240_000,
     hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
-    // Each file has a server and a browser of its own; two at once would only slow each other.
-    fileParallelism: false,
+    expect: { poll: { timeout: 20_000, interval: 20 } },
+    // Each file has a server and a browser of its own, and waits for them most of the time.
+    maxWorkers: 2,
   },
 });
