@@ -8,6 +8,11 @@ STATIC := src/backblocks/studio/static
 MODULES := web/node_modules/.package-lock.json
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# The studio and its tests start hundreds of processes; without files of bytecode each would compile the library.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Two processes; the one that is done first takes tests from the other.
+SPREAD := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all check web browser sanitize tsan fuzz bench bench-studio screenshots wheel test-oldest lock generate vectors \
@@ -22,11 +27,11 @@ run: ## start the studio
 	$(BIN)/backblocks studio
 
 test: $(READY) web browser ## run the tests that a change must pass, those in a real browser too
-	$(BIN)/pytest -n 2 -m "not long"
+	$(BIN)/pytest $(SPREAD) -m "not long"
 	cd web && npm test && KILL_RUNS=3 npm run e2e
 
 test-all: $(READY) web browser ## run all tests, and every fuzzer for a short while
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest $(SPREAD)
 	cd web && npm test && npm run e2e
 	$(MAKE) fuzz SECONDS=180 SEED=1
 
@@ -52,7 +57,7 @@ screenshots: $(READY) web browser ## make the pictures of the studio in docs/ an
 # They make kernels several times slower, so what counts as hanging takes longer too.
 SANITIZED = LD_PRELOAD="$(foreach each,asan ubsan,$(shell $(CXX) -print-file-name=lib$(each).so))" \
 	PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	.venv-sanitize/bin/pytest -n 2 -q --timeout 1800
+	.venv-sanitize/bin/pytest $(SPREAD) -q --timeout 1800
 sanitize: .venv-sanitize/ready ## run the kernels' tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	$(SANITIZED) tests/native tests/ops/test_laws.py tests/ops/test_odd_values.py
 	$(SANITIZED) tests/ops --native-ops
@@ -85,7 +90,7 @@ test-oldest: wheel ## run the Python tests on the built wheel with the lowest ve
 	$(BIN)/python tools/lowest_versions.py > .venv-oldest/lowest.txt
 	.venv-oldest/bin/pip install -q -c .venv-oldest/lowest.txt "$$(echo dist/*.whl)[studio,images,volumes]" \
 		pytest pytest-timeout pytest-xdist hypothesis jsonschema mypy
-	.venv-oldest/bin/pytest -n 2 -q -p no:cacheprovider
+	.venv-oldest/bin/pytest $(SPREAD) -q -p no:cacheprovider
 
 # Every package of the development environment, with its hash, and those of them that are needed to build and
 # run. uv is needed for this alone.
@@ -109,7 +114,7 @@ exports: $(READY) .venv-tf/ready ## record what TensorFlow gives for exported pa
 	$(BIN)/python tools/record_exports.py .venv-tf/bin/python
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-bench .venv-lock .venv-oldest .venv-sanitize .venv-tf .venv-tsan .fuzz bench build dist $(STATIC) web/node_modules web/dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-lock .venv-oldest .venv-sanitize .venv-tf .venv-tsan .fuzz bench build dist $(STATIC) web/node_modules web/e2e/node_modules web/dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Warnings are errors here and not in CMakeLists.txt: another compiler's new warning must not

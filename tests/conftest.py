@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -65,6 +66,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     unknown = set(MAY_SKIP) - {test_id(item) for item in session.items}
     if whole and session.items and unknown:
         raise pytest.UsageError(f"MAY_SKIP of {__file__} has no such tests: {sorted(unknown)}")
+    # Thousands of tests stay until the end; a garbage collection need not look through them each time.
+    gc.freeze()
 
 
 def pytest_addoption(parser):

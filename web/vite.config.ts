@@ -42,5 +42,7 @@ export default defineConfig({
     environment: "node",
     include: ["src/**/*.test.{ts,tsx}"],
     setupFiles: ["src/testing/seed.ts"],
+    // By default one core is left out, which is half of two.
+    maxWorkers: "100%",
   },
 });

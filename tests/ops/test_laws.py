@@ -533,6 +533,11 @@ def broadcast(x):
 VIEWS = [reversed_view, np.asfortranarray, every_second, unaligned, broadcast]
 
 
+def is_view(x):
+    """Whether it lies in memory otherwise than its copy."""
+    return x.strides != x.copy().strides or not x.flags.aligned
+
+
 def bits(results):
     if isinstance(results, list | tuple):
         return [bits(each) for each in results]
@@ -551,6 +556,8 @@ def test_a_view_gives_the_bits_of_a_contiguous_array(name):
         others = {k: v for k, v in call["inputs"].items() if k not in arrays} | call["attrs"]
         for view in VIEWS:
             views = {k: view(v) for k, v in arrays.items()}
+            if not any(map(is_view, views.values())):
+                continue
             try:
                 expected = bits(op(**{k: v.copy() for k, v in views.items()}, **others))
             except bb.OpError:

@@ -92,7 +92,12 @@ def typed_calls(op):
 def test_an_op_needs_no_more_than_it_declares(op, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for start, attrs in typed_calls(op):
-        for arrays in itertools.islice(variants(start), 8):
+        # One axis is both the first and the last, and one input both all of them and each alone.
+        different = {
+            tuple(x.shape for x in flat(arrays)): arrays
+            for arrays in itertools.islice(variants(start), 8)
+        }
+        for arrays in different.values():
             found = measured(op, arrays, attrs)
             if found is not None:
                 taken, declared = found
