@@ -210,8 +210,9 @@ def test_a_task_that_takes_too_much_memory_is_told(tmp_path, monkeypatch):
         file.truncate(file.tell() + (1 << 29))
 
     async def work(pool):
+        whole = ipc.ImportArrays(str(tmp_path / "x"), "x.npy", str(tmp_path / "p"), {})
         with pytest.raises(TaskError, match="memory"):
-            await pool.run(ipc.ImportArrays(str(tmp_path / "x"), "x.npy", str(tmp_path / "p")))
+            await pool.run(whole)
         return await pool.run(check_of(tmp_path))
 
     assert in_pool(work).pins

@@ -214,10 +214,15 @@ def test_the_summary_of_a_large_value_is_made_of_some_cells_and_then_of_all(open
     assert found["high"] == pytest.approx(np.log(4e6))
 
 
+def path_of(tab):
+    """The path of the page that a tab has opened."""
+    return next(each["path"] for each in tab.heard if each["kind"] == "opened")
+
+
 def test_two_tabs_that_ask_for_the_same_are_both_told(ran, shared):
     asker = ran(large(100, 400, 100))
     other = shared.tab()
-    name = asker.tab.heard[1]["path"]
+    name = path_of(asker.tab)
     assert other.open(path=name)["page"] == asker.page
     asker.ask("compute statistics", pin="y:y", against="x:output")
     other.send("compute statistics", page=asker.page, request=77, pin="y:y", against="x:output")
@@ -249,7 +254,7 @@ def test_what_takes_long_says_how_far_it_is_answers_others_meanwhile_and_can_be_
 def test_one_of_two_tabs_leaves_and_the_other_is_told(ran, shared):
     asker = ran(large(100, 400, 100))
     other = shared.tab()
-    other.open(path=asker.tab.heard[1]["path"])
+    other.open(path=path_of(asker.tab))
     asker.ask("compute statistics", pin="y:y")
     other.send("compute statistics", page=asker.page, request=77, pin="y:y")
     asker.tab.send("cancel", page=asker.page, request=asker.requests)
