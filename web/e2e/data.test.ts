@@ -24,7 +24,7 @@ const files = mkdtempSync(path.join(tmpdir(), "studio-data-"));
 beforeAll(async () => {
   opened = await open({ width: 1280, height: 800 });
   page = opened.page;
-  library(`
+  await library(`
 import gzip, json, numpy as np, nibabel, tifffile, zarr
 from PIL import Image
 at = ${JSON.stringify(`${files}/`)}

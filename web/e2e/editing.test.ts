@@ -27,7 +27,8 @@ afterAll(async () => {
   await opened?.end();
 });
 afterEach(() => {
-  expect(opened.errors.splice(0)).toEqual([]);
+  // Refusals by the server are errors of the page's network.
+  expect(opened.errors.splice(0).filter((each) => !each.includes("422"))).toEqual([]);
 });
 
 const CHAIN = {
@@ -371,10 +372,10 @@ describe("out and in", () => {
 
   test.each([
     ["other.html", "<p>Hello</p>", "contains no page"],
-    ["notes.txt", "Hello", "neither a page nor an array"],
+    ["notes.txt", "Hello", "must hold numbers"],
     ["cut.page.json", '{"format": 1, "blocks": {', "is not a page"],
     ["later.page.json", '{"format": 99, "blocks": {}}', "format 99"],
-    ["broken.safetensors", "\x02\0\0\0\0\0\0\0{{", "damaged"],
+    ["broken.safetensors", "\x02\0\0\0\0\0\0\0{{", "that can be read"],
   ])("%s is refused with the reason", async (name, text, reason) => {
     await chain();
     await dropFile(page, name, Buffer.from(text));

@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { inEveryTheme } from "./axe.ts";
-import { library, type Opened, open, restingBox } from "./harness.ts";
+import { library, type Opened, open, restingBox, writeWithMonitorsInPanel } from "./harness.ts";
 
 /** One of each kind of op that lights up its sources. */
 const MOVES = {
@@ -204,6 +204,7 @@ beforeAll(async () => {
       writeFileSync(path.join(folder, "moves.page.json"), JSON.stringify(MOVES));
       writeFileSync(path.join(folder, "huge.page.json"), JSON.stringify(HUGE));
       writeFileSync(path.join(folder, "kinds.page.json"), JSON.stringify(KINDS));
+      writeWithMonitorsInPanel(folder, "lesson_avg_pool_edge");
     },
   });
   page = opened.page;
@@ -514,7 +515,12 @@ describe("other windows", () => {
 });
 
 test("a picture fills its monitor below the canvas too", async () => {
-  await openLesson("Average pooling at a padded edge");
+  if (await page.locator(".explain").count()) await leave();
+  await page.click(".brand");
+  await page.locator(".file-list button", { hasText: "in_panel" }).click();
+  await page.waitForSelector(".canvas");
+  await page.keyboard.press("Control+Enter");
+  await ran();
   await page.click("#tab-monitors");
   const picture = page.locator(".monitor-strip canvas.map").first();
   await expect.poll(async () => (await picture.boundingBox())?.width ?? 0).toBeGreaterThan(150);

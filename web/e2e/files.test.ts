@@ -124,6 +124,7 @@ test("a selection becomes a page of its own that gives the same numbers as a blo
   await page.press("#extract-path", "Enter");
   await page.waitForSelector("#block-twice", { state: "detached" });
   await expect.poll(() => page.locator(".block").count()).toBe(3);
+  await page.keyboard.press("Shift+1");
   await expect.poll(() => existsSync(path.join(opened.studio.folder, "parts/twice.page.json"))).toBe(true);
   await page.keyboard.press("Control+Enter");
   await page.waitForSelector("#block-end .live-mark.done");

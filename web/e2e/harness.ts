@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -300,4 +300,12 @@ export async function listedValues(page: Page): Promise<Record<string, string>> 
       }),
     ),
   );
+}
+
+/** Writes an example as a page whose monitors have no place on it, and so stand in the panel. */
+export function writeWithMonitorsInPanel(folder: string, example: string): void {
+  const file = path.join(ROOT, "src/backblocks/examples", `${example}.page.json`);
+  const document = JSON.parse(readFileSync(file, "utf8"));
+  document.layout.monitors = undefined;
+  writeFileSync(path.join(folder, "in_panel.page.json"), JSON.stringify(document));
 }

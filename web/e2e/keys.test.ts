@@ -3,13 +3,17 @@
 import path from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { copiedText, newPage, type Opened, open } from "./harness.ts";
+import { copiedText, newPage, type Opened, open, writeWithMonitorsInPanel } from "./harness.ts";
 
 let opened: Opened;
 let page: Page;
 
 beforeAll(async () => {
-  opened = await open({ width: 1280, height: 800 });
+  opened = await open({
+    width: 1280,
+    height: 800,
+    prepare: ({ folder }) => writeWithMonitorsInPanel(folder, "linear_regression"),
+  });
   page = opened.page;
   await page.waitForSelector(".card");
 });
@@ -148,12 +152,15 @@ test("C with nothing to connect to offers blocks that fit, and connects the one 
 
 test("the trend's legend follows the pointer and the arrow keys", async () => {
   await page.keyboard.press("Alt+g");
-  await page.locator(".card", { hasText: "Linear regression" }).click();
+  await page.locator(".file-list button", { hasText: "in_panel" }).click();
+  await page.waitForSelector(".canvas");
+  await page.keyboard.press("Control+Enter");
   await page.waitForFunction(
     () => /Done/.test(document.querySelector(".run-state")?.textContent ?? ""),
     undefined,
     { timeout: 120_000 },
   );
+  await page.click("#tab-monitors");
   const trend = page.locator("#bottom .trend-box").first();
   const legend = () => trend.locator(".keys").textContent();
   const last = await legend();

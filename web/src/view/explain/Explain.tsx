@@ -71,7 +71,7 @@ export default function Explain({ page, block }: { page: PageState; block: strin
 
   function key(event: KeyboardEvent) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const typing = event.target instanceof HTMLInputElement && event.target.type !== "range";
+    const typing = event.target instanceof HTMLInputElement && !/^(range|checkbox)$/.test(event.target.type);
     const letter = event.key.toLowerCase();
     if (event.key === "Escape" && typing) root.current?.focus();
     else if (event.key === "Escape") {
