@@ -80,7 +80,7 @@ test("cells are painted by dragging, in one step", async () => {
   await inspector.show("Heatmap");
   const paint = page.getByRole("button", { name: "Paint", exact: true });
   await paint.click();
-  const [from, to] = [await inspector.cellAt(16, 16), await inspector.cellAt(150, 16)];
+  const [from, to] = [await inspector.cellAt(16, 16), await inspector.cellAt(220, 16)];
   await page.mouse.move(from.x, from.y);
   await page.mouse.down();
   await page.mouse.move(to.x, to.y, { steps: 12 });
@@ -92,7 +92,7 @@ test("cells are painted by dragging, in one step", async () => {
 
 test("a pinned cell is not painted by a stroke elsewhere", async () => {
   await inspector.show("Heatmap");
-  const [pinned, other] = [await inspector.cellAt(16, 16), await inspector.cellAt(90, 60)];
+  const [pinned, other] = [await inspector.cellAt(16, 16), await inspector.cellAt(130, 60)];
   await page.mouse.click(pinned.x, pinned.y);
   const paint = page.getByRole("button", { name: "Paint", exact: true });
   await paint.click();

@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { launch, Studio } from "./harness.ts";
+import { launch, SCREEN, Studio } from "./harness.ts";
 
 let studio: Studio;
 let browser: Browser;
@@ -48,7 +48,7 @@ async function addSquare(page: Page): Promise<void> {
 test("a studio that others can reach asks for its password, and lets in who knows it", async () => {
   process.env.BACKBLOCKS_PASSWORD = "a long secret";
   const address = await studio.start("--host", "0.0.0.0");
-  const page = await browser.newPage();
+  const page = await browser.newPage(SCREEN);
   await page.goto(withoutToken(address));
   await page.waitForSelector("#password");
   await typePassword(page, "a wrong secret");
@@ -101,7 +101,7 @@ test("no other host is asked for anything, not even by a note that names one", a
 test("changes of a file that is gone are offered again", async () => {
   const file = path.join(studio.folder, "gone.page.json");
   writeFileSync(file, '{"format": 1, "blocks": {}}\n');
-  const page = await browser.newPage();
+  const page = await browser.newPage(SCREEN);
   await page.goto(await studio.start());
   await openFile(page, "gone");
   await addSquare(page);
@@ -113,7 +113,7 @@ test("changes of a file that is gone are offered again", async () => {
   await studio.kill("SIGKILL");
   rmSync(file);
   await page.close();
-  const later = await browser.newPage();
+  const later = await browser.newPage(SCREEN);
   await later.goto(await studio.start());
   await later.locator(".draft-card", { hasText: "gone.page.json is missing" }).click();
   await later.waitForSelector("#block-square");
@@ -121,7 +121,7 @@ test("changes of a file that is gone are offered again", async () => {
 
 test("what was cut off while the studio was loaded is fetched again", async () => {
   writeFileSync(path.join(studio.folder, "kept.page.json"), '{"format": 1, "blocks": {}}\n');
-  const page = await browser.newPage();
+  const page = await browser.newPage(SCREEN);
   let cutOff = /ops\.json|\/(Workbench|Dialogs)-[^/]*\.js/;
   await page.route("**", (route) => (cutOff.test(route.request().url()) ? route.abort() : route.continue()));
   const triedAgain = (part: string) =>
@@ -152,7 +152,7 @@ test.each(["another", "the same"])(
   async (tab) => {
     writeFileSync(path.join(studio.folder, "kept.page.json"), '{"format": 1, "blocks": {}}\n');
     const address = await studio.start();
-    const context = await browser.newContext();
+    const context = await browser.newContext(SCREEN);
     const page = await context.newPage();
     await page.goto(address);
     await openFile(page, "kept");

@@ -309,3 +309,6 @@ export function writeWithMonitorsInPanel(folder: string, example: string): void 
   document.layout.monitors = undefined;
   writeFileSync(path.join(folder, "in_panel.page.json"), JSON.stringify(document));
 }
+
+/** A screen on which all panels but the one below are open on a first visit. */
+export const SCREEN = { viewport: { width: 1920, height: 1080 } };

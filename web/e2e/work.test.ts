@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { copiedText, launch, Studio } from "./harness.ts";
+import { copiedText, launch, SCREEN, Studio } from "./harness.ts";
 
 const RUNS = Number(process.env.KILL_RUNS ?? 20);
 const FIRST =
@@ -46,7 +46,7 @@ test(`edits older than a second survive ${RUNS} random kills of server or browse
   try {
     for (let run = 0; run < RUNS; run++) {
       const [address, browser] = await Promise.all([studio.start(), launch()]);
-      const page = await browser.newPage();
+      const page = await browser.newPage(SCREEN);
       await openPage(page, address, "kept", run > 0);
       if (run > 0) await page.waitForSelector(".banner");
       await expect
@@ -77,7 +77,7 @@ test("a journal that the disk has damaged costs one change, and the page says so
   writeFileSync(path.join(studio.folder, "kept.page.json"), FIRST);
   try {
     const [address, browser] = await Promise.all([studio.start(), launch()]);
-    const page = await browser.newPage();
+    const page = await browser.newPage(SCREEN);
     await openPage(page, address, "kept");
     for (const op of ["square", "neg", "abs"]) {
       await addBlock(page, op);
@@ -92,7 +92,7 @@ test("a journal that the disk has damaged costs one change, and the page says so
     journal[journal.indexOf("Neg")] = 0;
     writeFileSync(path.join(drafts, name), journal);
     const [again, browser2] = await Promise.all([studio.start(), launch()]);
-    const opened = await browser2.newPage({ viewport: { width: 1280, height: 800 } });
+    const opened = await browser2.newPage(SCREEN);
     await openPage(opened, again, "kept", true);
     const said = await opened.locator(".banner").textContent();
     expect(said).toContain("The journal of this page is damaged: 1 line could not be read");
